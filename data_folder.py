@@ -66,7 +66,7 @@ def own_data_folder(folder: Path) -> None:
     try:
         found, link = folder.stat(), folder.lstat()
     except OSError:
-        return  # It isn't there yet, or whoever uses it says what is wrong.
+        return  # It isn't there yet, or its user says what is wrong.
     if not stat.S_ISDIR(found.st_mode):
         return
     user = os.geteuid()

@@ -1,4 +1,4 @@
-"""Every exception the package raises on purpose but `RunFailedError`, and all exit codes.
+"""Exceptions of the package, except `RunFailedError`, and all exit codes.
 
 Each says what was wrong, with which value and where, and `fix` says what to do about it. `category`
 is what the failure router reads; `exit_code` is what the command line returns.
@@ -172,7 +172,7 @@ class RunAliveError(SwarmError):
 
 
 class ModelError(SwarmError):
-    """A model can't be had as it is named: its file, key, package or block is missing or wrong."""
+    """A model is not available as named: its file, key, package or block is missing or wrong."""
 
     category = Category.INFRASTRUCTURE
     exit_code = ExitCode.USAGE
@@ -185,7 +185,7 @@ class ModelFailedError(ModelError):
 
 
 class ToolsetError(SwarmError):
-    """A toolset can't be had: its server, file, package or block is missing or wrong."""
+    """A toolset is not available: its server, file, package or block is missing or wrong."""
 
     category = Category.INFRASTRUCTURE
     exit_code = ExitCode.USAGE

@@ -106,7 +106,7 @@ def with_quotes(parts: Sequence[PromptPart], *, explained: bool = True) -> list[
 
     Args:
         parts: All parts of the prompt, in their order.
-        explained: Whether the model is told what the marks mean, before the first of them.
+        explained: Whether a sentence before the first mark explains the marks.
     """
     quotes = [part for part in parts if isinstance(part, Quote)]
     if not quotes:

@@ -235,7 +235,8 @@ def home_variable() -> str:
 def default_model() -> str:
     """Return the model of runs that name none.
 
-    Options are made where modules are imported: a wrong value of another setting is no error here.
+    Options are made where modules are imported: a wrong value of another setting is not an error
+    here.
     """
     field = SwarmSettings.model_fields["model"]
     return configured_settings(("model",)).get("model") or field.default

@@ -44,7 +44,7 @@ _HIDDEN = (
     r"\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc"
     r"\ufffe\uffff\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U0010ffff"
 )
-# A mark that stands above many others covers the lines beside it.
+# A mark that stands above many others covers the lines next to it.
 _MARKS = r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 _PILED = rf"(?<={_MARKS * 4}){_MARKS}"
 _SPACES = r"[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
@@ -200,7 +200,7 @@ def encoded(text: str, noun: str) -> bytes:
         noun: What it is, for the error.
 
     Raises:
-        InputError: It has half of a surrogate pair, which is no character.
+        InputError: It has half of a surrogate pair, which is not a character.
     """
     try:
         return text.encode()
@@ -215,7 +215,7 @@ def encoded(text: str, noun: str) -> bytes:
 def whole_characters(text: str) -> str:
     """Return a text in which half of a surrogate pair is U+FFFD, and two halves are one character.
 
-    Half a pair is no character: what has it can't be written as UTF-8, sent or stored.
+    Half a pair is not a character: what has it can't be written as UTF-8, sent or stored.
     """
     try:
         text.encode()

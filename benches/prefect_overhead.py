@@ -31,11 +31,11 @@ take no time. All between the flow's first and last line counts: task runs, resu
 | | Measured | At best | Ratio | Goal |
 |---|---:|---:|---:|---|"""
 OVERHEAD = f"""
-Independent steps whose model takes no time, {SLOTS} in parallel, compared with as many bare task runs
-of Prefect's that do nothing, with the same persistence and caching. Makespan ÷ their number, in the
-quickest of {ROUNDS} rounds in which they take turns. CPU is that of the flow's process alone; the
-server shares its cores. A step has a subagent and, as a user's has, the gate of its text: a task
-run of its own.
+Independent steps whose model takes no time, {SLOTS} in parallel, compared with as many bare task
+runs of Prefect's that do nothing, with the same persistence and caching. Makespan ÷ their number,
+in the quickest of {ROUNDS} rounds in which they take turns. CPU is that of the flow's process
+alone; the server shares its cores. A step has a subagent and, as a user's has, the gate of its
+text: a task run of its own.
 
 | Steps | A step | No gate | A bare task run | CPU, a step | CPU, no gate | CPU, a bare task run |
 |---:|---:|---:|---:|---:|---:|---:|"""

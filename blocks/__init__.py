@@ -1,6 +1,6 @@
-"""What a person configures as Prefect blocks: models and their names, policies, servers.
+"""The Prefect blocks that a person configures: models, policies, servers of tools.
 
-Names become models here, with profiles, prices and limits. One set of models an event loop.
+A block stores and checks fields; `models` and `toolsets` do the work.
 """
 
 from ..models.resolve import override_models, resolve_model

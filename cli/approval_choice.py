@@ -1,4 +1,4 @@
-"""Which question of a run a command is about. Pure, but for reading the store."""
+"""The choice of the question that a command is about. Pure, except for reading the store."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def chosen_question(approvals: Approvals, name: str | None) -> Question:
     if name is None:
         found = _plan_first(pending)
         if not found and len(asked) == 1:
-            # It is answered: whoever answers it otherwise is told so.
+            # It is answered already: another answer is refused with that.
             return asked[0]
     else:
-        # An id that is answered already is meant by whoever names it.
+        # An id that is answered already may be named.
         found = _named(pending, name) or _named(asked, name)[-1:]
     if len(found) == 1:
         return found[0]
@@ -47,10 +47,10 @@ def read_whole(run_id: str, question: Question) -> str:
 
 
 def require_read(run_id: str, question: Question, mark: str) -> None:
-    """Require that whoever approves a long question has come to its end.
+    """Require that a person who approves a long question has seen its end.
 
     Args:
-        mark: What they were told there; "" if they didn't say.
+        mark: The mark shown there; "" if they gave none.
 
     Raises:
         InputError: It is too long to be approved unread.

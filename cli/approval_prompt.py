@@ -153,7 +153,7 @@ def _is_whole(question: Question) -> bool:
 
 
 def _forget_typed() -> None:
-    """Forget what was typed before a question was shown: it is no answer to that."""
+    """Forget what was typed before a question was shown: it is not an answer to that."""
     with suppress(termios.error):
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 

@@ -1,4 +1,4 @@
-"""What all commands share: options, and how they end when something fails."""
+"""Options and error handling that all commands share."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def _earlier(cases: EvalCases, baseline: Path | None) -> EvalReport | None:
 
 
 async def _check_models(cases: EvalCases, options: SwarmOptions) -> None:
-    """Refuse a model that can't be had, of tiers and judges, before anything is run."""
+    """Refuse a model that is not available, of tiers and judges, before anything is run."""
     orchestrated = any(is_orchestrated(case.plan) for case in cases.cases)
     await check_models(options, orchestrated=orchestrated)
     judged = [case for case in cases.cases if case.checks.judge is not None]

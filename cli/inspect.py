@@ -1,4 +1,4 @@
-"""`prefect-swarm inspect`: a run as its files tell it, without a Prefect server."""
+"""`prefect-swarm inspect`: a run from its files, without a Prefect server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`prefect-swarm runs`: the runs there are, as their folders tell, without a Prefect server."""
+"""`prefect-swarm runs`: the list of runs from their folders, without a Prefect server."""
 
 from __future__ import annotations
 

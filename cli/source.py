@@ -1,4 +1,4 @@
-"""What is to be run, and the models that it needs, before a server is started."""
+"""The source of a run: objective or plan, and its models, before a server is started."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
-    """Refuse a model that can't be had, and prepare those that are computed with here.
+    """Refuse a model that is not available, and prepare those that are computed with here.
 
     Args:
         options: What was asked for.
@@ -160,7 +160,7 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     Raises:
         InputError: A model's name has none of the known forms, or no server can be reached with
             what the environment says of proxies and certificates.
-        ModelError: A model can't be had.
+        ModelError: A model is not available.
     """
     # First: with a wrong variable not even Prefect can be imported.
     check_proxies()

@@ -101,7 +101,7 @@ async def follow_run(
     Args:
         run: The run's folder.
         hear: Hears of each event.
-        note: Is told what a person should know of the run as a whole.
+        note: Gets lines about the run as a whole that a person should read.
         is_open: Asks a Prefect server whether the flow run is not over; False without a server.
     """
     reader, followed, noted = EventReader(run.folder / EVENTS), FollowedRun("works", None), ""

@@ -271,7 +271,7 @@ _STYLES = {
     "RUNNING": "bold cyan",
     "PAUSED": "bold yellow",
 }
-_OTHER_LINES = 5  # of the board, beside the task runs
+_OTHER_LINES = 5  # of the board, without the task runs
 
 
 class FlowBoard:

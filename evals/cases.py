@@ -61,7 +61,7 @@ def _can_be_searched(pattern: str) -> str:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"it is no regular expression: {error}") from None
+        raise ValueError(f"it is not a regular expression: {error}") from None
     return pattern
 
 
@@ -292,7 +292,7 @@ def _fingerprint(case: CaseSpec, plan: TaskIR | None, texts: Mapping[str, str]) 
 
 
 def _name(path: Path) -> str:
-    """Name a file's reports after it; files of the same name in two folders are told apart."""
+    """Name a file's reports after it; files of the same name in two folders differ."""
     where = path.resolve()
     stem = _NOT_IN_NAMES.sub("-", where.stem).strip("-.")[:60] or "cases"
     return f"{stem}-{hashlib.sha256(str(where).encode()).hexdigest()[:8]}"

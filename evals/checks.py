@@ -1,4 +1,4 @@
-"""Whether a run is as its case wants it. Pure."""
+"""The checks of a case on a run. Pure."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ async def judge_model(case: EvalCase, options: SwarmOptions, at_once: int = 1) -
 
     Raises:
         InputError: Its name has none of the known forms.
-        ModelError: It can't be had.
+        ModelError: It is not available.
     """
     try:
         if case.judge:

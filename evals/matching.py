@@ -1,4 +1,4 @@
-"""Which patterns a text has no match of. Runs in a process of its own: a pattern may take for ever.
+"""Patterns without a match in a text. Runs in a process of its own: a pattern may take forever.
 
 It knows nothing of this package: patterns and a text come in, and patterns go out.
 """

@@ -1,4 +1,4 @@
-"""What an evaluation found, what got worse since an earlier one, and where reports are stored."""
+"""Reports of evaluations: findings, comparison with an earlier report, storage."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class CaseReport(Frozen):
     """A case and its runs, by their numbers.
 
     Attributes:
-        fingerprint: A hash of all that the case asks; how often it is run is no part of it.
+        fingerprint: A hash of all that the case asks; how often it is run is not part of it.
         times: How often it was to be run.
     """
 

@@ -30,7 +30,7 @@ __all__ = ["EventTally", "run_cases"]
 
 
 EventTally = Callable[[EvalCase, EvalRun], None]
-"""Is told of each run that ended."""
+"""Gets each run that ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Ended:
 async def run_cases(
     cases: EvalCases, options: SwarmOptions, heard: EventTally, concurrency: int = 1
 ) -> None:
-    """Run each case as often as it wants; a run that fails is told like any other.
+    """Run each case as often as it asks for; a run that fails is reported like any other.
 
     Once the control around it is cancelled, no further run is begun, and the one under way isn't
     told.
@@ -58,12 +58,12 @@ async def run_cases(
     Args:
         cases: What to run.
         options: Of all runs; the memory is used only where the cases want it, too.
-        heard: Is told of each run when it has been checked.
-        concurrency: Runs at once; their makespans can be compared with 1 alone.
+        heard: Gets each run when it has been checked.
+        concurrency: Parallel runs; makespans are comparable only with 1.
 
     Raises:
         InputError: A judge's name has none of the known forms.
-        ModelError: A judge can't be had.
+        ModelError: A judge is not available.
     """
     chosen = options.model_copy(update={"memory": options.memory and cases.memory})
     async with open_models():

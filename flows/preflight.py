@@ -80,7 +80,7 @@ def _problem(gate: Gate) -> SwarmError | None:
 
 
 async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
-    """Find out whether each tier's model can be had and is served, and what is known of it.
+    """Find out whether each tier's model is available and is served, and what is known of it.
 
     Args:
         options: Which models the tiers have.
@@ -88,7 +88,7 @@ async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
 
     Raises:
         InputError: A name is wrong, or a bound on money can't be held.
-        ModelError: A model can't be had, or its provider refuses.
+        ModelError: A model is not available, or its provider refuses.
     """
     tiers: list[TierName] = ["worker", "coder", "architect"]
     if is_orchestrated(plan):
@@ -233,7 +233,7 @@ async def check_toolsets(plan: CompiledPlan, catalogue: Catalogue, run: RunFolde
     """Ask each toolset that a step works with which tools it has.
 
     Raises:
-        ToolsetError: One can't be had, or says nothing in time; says which steps it is for.
+        ToolsetError: One is not available, or says nothing in time; says which steps it is for.
     """
     steps: dict[str, list[str]] = {}
     for step in plan.steps:

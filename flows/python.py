@@ -65,7 +65,7 @@ async def swarm(
         GateError: A gate that a step has to pass can't run here.
         InputError: The objective is empty or not the plan's, the plan breaks a rule, or an input
             can't be read.
-        ModelError: A tier's model can't be had.
+        ModelError: A tier's model is not available.
         NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
         RunWaitingError: It was left until a person answers; its `questions` tell what is asked.

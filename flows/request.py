@@ -262,5 +262,5 @@ class Summaries:
             self.context.ledger.settle(request.key, usage)
         if result is None:
             return part
-        # What a refusal or a loop has to say is no summary, and a cut one leaves things out.
+        # What a refusal or a loop has to say is not a summary, and a cut one leaves things out.
         return result.text if result.category is None else part

@@ -145,7 +145,7 @@ async def fork(
     Raises:
         InputError: It can't be forked so: the plan breaks a rule, a step isn't there, or nothing
             would come of it.
-        ModelError: A tier's model can't be had.
+        ModelError: A tier's model is not available.
         RunFailedError: No step succeeded; its `result` tells it all.
         RunNotFoundError: No such run is stored.
         RunWaitingError: It was left until a person answers.

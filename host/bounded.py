@@ -72,7 +72,7 @@ def answer_within(script: Path, data: bytes, bounds: ProcessBounds, word: str = 
             answer.seek(0)
             written = answer.read(bounds.answer_bytes + 1)
     except OSError as error:
-        raise BoundError("", f"a process for it can't be had: {error.strerror}") from None
+        raise BoundError("", f"a process for it is not available: {error.strerror}") from None
     if len(written) >= bounds.answer_bytes:
         raise BoundError("answer", f"it gives more than {bounds.answer_bytes >> 20} MiB")
     if code == 0:

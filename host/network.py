@@ -99,7 +99,8 @@ def check_proxies() -> None:
     """
     if name := unreadable_variable(os.environ):
         raise InputError(
-            f"{name} is no address of a proxy.", f"Write it so: {name}=http://proxy.example:3128."
+            f"{name} is not an address of a proxy.",
+            f"Write it so: {name}=http://proxy.example:3128.",
         )
     name = socks_variable(os.environ)
     if name and find_spec("socksio") is None:

@@ -70,7 +70,7 @@ def no_home(error: BaseException) -> InputError | None:
 
 
 LOGIN_VARIABLE = "PREFECT_API_AUTH_STRING"
-"""The login of a Prefect server, for its clients: whoever has it may approve."""
+"""The login of a Prefect server, for its clients: anyone who has it may approve."""
 _LOGINS = (LOGIN_VARIABLE, "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_KEY")
 
 

@@ -49,7 +49,7 @@ def _secret_in(url: str, deepest: int) -> str:
     if at and ELSEWHERE not in (user.partition(":")[2] or user):
         return "a user or password before the @"
     if ELSEWHERE not in authority and _UNQUOTED_PASSWORD.match(_plain(authority)):
-        return "a password, or a port that is no number"
+        return "a password, or a port that is not a number"
     for field in _FIELD.finditer(rest):
         if _is_secret(field, deepest):
             return f"a key or password behind {_plain(field['name'])}="

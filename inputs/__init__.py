@@ -1,4 +1,4 @@
-"""Documents that a run is given: files are read, checked and named before any model is asked.
+"""Input documents of a run: files are read, checked and named before any model is asked.
 
-What a file may be, and how large, stands in `kinds` and `limits`. No Prefect, no model.
+`contents` has kinds and limits of files, `reading` reads them. No Prefect, no model.
 """

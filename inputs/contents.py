@@ -140,8 +140,8 @@ def named_problem(names: Sequence[str], known: Collection[str]) -> str:
 MAX_FILE_BYTES = 32 << 20
 """Bytes of a file: a PDF with pictures has more bytes than text, and all are read into memory."""
 MAX_TEXT_BYTES = 8 << 20
-"""Bytes of all texts together, as UTF-8: some 2.8 million tokens, more than a model reads at once.
-A run's folder keeps the texts several times: as given, in the plan and in the result."""
+"""Bytes of all texts together, as UTF-8: some 2.8 million tokens, more than a model reads in one
+request. A run's folder keeps the texts several times: as given, in the plan and in the result."""
 MAX_FILES = 200
 """Files of a run: a folder with more is likely one that was not meant."""
 MAX_PAGES = 2000
@@ -275,7 +275,7 @@ def is_json_lines(name: str) -> bool:
 
 
 def advice_for_binary(name: str) -> str:
-    """Say what to do about a file that is no text."""
+    """Say what to do about a file that is not a text."""
     if _suffix(name) in _SHEETS:
         return "Save the sheet as CSV, and give that."
     if _suffix(name) in _DOCUMENTS:

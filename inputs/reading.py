@@ -174,8 +174,8 @@ def read_file(path: Path) -> str:
     Its size is looked at first: no byte of a file that is too large is read.
 
     Raises:
-        InputError: It can't be read, is no plain file or too large, or is nothing that a model can
-            be given.
+        InputError: It can't be read, is not a plain file or too large, or is nothing that a model
+            can be given.
     """
     name = f"input {path}"
     try:

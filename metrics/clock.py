@@ -130,7 +130,7 @@ class RunTime(Frozen):
     """Where the time of a run went, from its objective to its answer.
 
     At each moment it is why the run wasn't over yet: what the steps that ended last had been
-    waiting for, followed back to the beginning. What went on beside that isn't in here.
+    waiting for, followed back to the beginning. Work in parallel to that is left out.
 
     Attributes:
         stretches: They follow each other without a gap or an overlap.

@@ -1,4 +1,4 @@
-"""Where a run's time went: each second belongs to one thing. Pure."""
+"""The time breakdown of a run: each second belongs to one kind of time. Pure."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is known of a run beside its steps' attempts.
+    """Facts about a run in addition to its steps' attempts.
 
     Attributes:
         gaps: No process worked on the run; nothing else counts then.
@@ -256,7 +256,7 @@ TIMELINE_EVENTS = frozenset(
 
 
 def around_steps(events: Iterable[RunEvent], began_at: float, ended_at: float) -> Around:
-    """Read out of a run's events what its time went to beside its steps.
+    """Read from a run's events where its time went outside its steps.
 
     Args:
         events: In order, of all processes that worked on it; only `TIMELINE_EVENTS` count.
@@ -280,7 +280,7 @@ class _Gap:
 
 @dataclass(slots=True)
 class _Timeline:
-    """What has been heard so far.
+    """The events so far.
 
     Attributes:
         began_at: When the process began to work on the run.
@@ -319,7 +319,7 @@ class _Timeline:
                 pass
 
     def end(self, ended_at: float) -> Around:
-        """Return what was heard; what goes on is over at `ended_at`."""
+        """Return the events' times; what is open ends at `ended_at`."""
         for question in self._asked.values():
             self._add("person", question.at, ended_at, question)
         gaps = [each for gap in self._gaps for each in self._explained(gap)]
@@ -418,6 +418,6 @@ def _stretches(step: str, attempt: Attempt) -> Iterator[Stretch]:
         if call.started_at and call.outcome != "stored":
             yield stretch("tool", call.started_at, call.seconds)
     for gate in attempt.gates:
-        # A finding that was there is told with the seconds of the first time.
+        # A cached finding is reported with its first seconds.
         if gate.started_at and not gate.cached:
             yield stretch("gate", gate.started_at, gate.duration_s)

@@ -1,1 +1,1 @@
-"""Models by name: resolved, limited, asked. `models/llama/` is the local engine."""
+"""Models by name: resolving, limits, requests. `models/llama/` is the local engine."""

@@ -335,7 +335,7 @@ class Limiter:
                 if waiter in self._waiters:
                     self._waiters.remove(waiter)
                 else:
-                    # It had been called: whoever is next gets its call.
+                    # It had been called: the next waiter gets its call.
                     self._call()
             raise
 

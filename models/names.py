@@ -1,4 +1,4 @@
-"""What is known of a model by its name: what the name says, its profile, and what tokens cost."""
+"""Facts about a model from its name: parts of the name, profile, and price of tokens."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ REMOTE_CONCURRENCY = 32
 class Profile(Frozen):
     """The defaults of one model; what a user sets comes first.
 
-    None is no bound of ours: nothing is sent, and the provider's own applies.
+    None is not a bound of ours: nothing is sent, and the provider's own applies.
     """
 
     context_tokens: int | None = Field(
@@ -158,7 +158,7 @@ class Profile(Frozen):
     )
     concurrency: int = Field(default=REMOTE_CONCURRENCY, ge=1, description="Requests in parallel.")
     feedback_chars: int = Field(
-        default=4000, ge=1, description="Characters of what was wrong that an attempt is told."
+        default=4000, ge=1, description="Characters of what was wrong that an attempt reads."
     )
     timeout_s: float = Field(default=600.0, gt=0, description="Seconds of work of an attempt.")
 

@@ -73,7 +73,7 @@ class Waiting:
         return f"{self.why}: {self.words}" if self.words else self.why
 
     def __str__(self) -> str:
-        """Say it as people are told."""
+        """Return the wait in words for people."""
         seconds = f", {self.seconds:.0f} s" if self.seconds is not None else ""
         return f"waiting for {self.provider} ({self.reason}){seconds}"
 

@@ -1,4 +1,4 @@
-"""Models and agents that were given in Python, by the names that stand for them."""
+"""Models and agents registered in Python, by the names that stand for them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def registered_model(name: str) -> RegisteredModel:
     """Return the model of a name.
 
     Raises:
-        ModelError: It was given in another process.
+        ModelError: It was registered in another process.
     """
     try:
         return _given[name]

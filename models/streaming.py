@@ -77,8 +77,8 @@ def streaming_to(
     Args:
         listener: Is called in the thread of the event loop.
         of_providers: Whether providers are asked to stream, which is another request to them; what
-            model files write is heard in any case.
-        of_calls: Whether the arguments of tool calls are heard, too; each call begins anew.
+            model files write is streamed in any case.
+        of_calls: Whether the arguments of tool calls are streamed, too; each call begins anew.
     """
     token = _streaming.set(_Streaming(listener, of_providers, of_calls))
     try:
@@ -89,7 +89,7 @@ def streaming_to(
 
 @contextmanager
 def without_streaming() -> Generator[None]:
-    """Have models inside asked for their answers all at once."""
+    """Ask models inside for whole answers."""
     token = _streaming.set(None)
     try:
         yield
@@ -121,7 +121,7 @@ async def request_streaming(
     settings: ModelSettings | None,
     parameters: ModelRequestParameters,
 ) -> ModelResponse:
-    """Ask a provider's model; its text is heard on the way, where somebody listens.
+    """Ask a provider's model, with streaming where there is a sink.
 
     A model that can't stream is asked as if nobody did, and so is one whose server says that it
     takes no such request as a stream.

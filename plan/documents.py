@@ -1,4 +1,4 @@
-"""A plan as YAML for a person to edit, and back, with each problem beside its line. Pure."""
+"""A plan as YAML for a person to edit, and back, with each problem next to its line. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEAD = """\
 
 @dataclass(frozen=True, slots=True)
 class LineProblem:
-    """What is wrong with a plan's text; `line` counts from 1, 0 where it is no line's."""
+    """What is wrong with a plan's text; `line` counts from 1, 0 where it is not a line's."""
 
     line: int
     problem: str

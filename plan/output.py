@@ -1,4 +1,4 @@
-"""What a step of a plan has to produce, and what it produced."""
+"""The output of a step: what it has to produce, and what it produced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which step runs next: a pure, deterministic, event-driven state machine."""
+"""The schedule, a pure event-driven state machine: it decides which step runs next."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RunStatus = Literal["completed", "partial", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyLimits:
-    """How much may run at once: in all, and on each tier that has a limit of its own."""
+    """How much may run in parallel: in all, and on each tier that has a limit of its own."""
 
     max_concurrency: int
     tiers: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -238,7 +238,7 @@ class Schedule:
         return commands
 
     def _conclude(self, commands: list[Command]) -> None:
-        """Launch what may start, and say what there is to wait for, if it is no attempt."""
+        """Launch what may start, and say what there is to wait for, if it is not an attempt."""
         if not self._edited and not self._plan_asked:
             self._launch(commands)
         is_idle = not any(self._running.values())

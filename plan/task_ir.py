@@ -57,7 +57,7 @@ __all__ = [
 
 
 ANY_AGENT = "any"
-"""The agent of steps that the memory may give to whoever does such work best."""
+"""The agent of steps that the memory may give to the persona that does such work best."""
 _ANY: dict[str, Any] = {
     "name": ANY_AGENT,
     "system_prompt": "You do one step of a larger job, completely and carefully.",
@@ -75,7 +75,7 @@ class PlanRules(NamedTuple):
     Attributes:
         max_steps: The most steps the plan may have.
         gates: The gates that exist, or None to leave gate names unchecked.
-        inputs: Names of what the run is given beside the plan's own inputs, or None to leave the
+        inputs: Names of the run's inputs in addition to the plan's own, or None to leave the
             names that steps read unchecked.
         toolsets: The toolsets that agents may have, or None to leave their names unchecked.
     """
@@ -89,7 +89,7 @@ class PlanRules(NamedTuple):
 def with_any_agent(plan: object) -> object:
     """Return a plan's data with the agent `any`, if one of its steps names it and none creates it.
 
-    What is no plan is returned as it is.
+    What is not a plan is returned as it is.
     """
     if not isinstance(plan, dict):
         return plan

@@ -1,1 +1,1 @@
-"""The pages of a run as data, and as Markdown, HTML, SVG and lines of text."""
+"""Pages of a run as data, and as Markdown, HTML, SVG and lines of text."""

@@ -1,4 +1,4 @@
-"""Why the steps of a run ran as often as they did: attempts, gates and decisions. Pure."""
+"""The sections about attempts: gates and decisions, and why a step ran again. Pure."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ def attempts_sections(
 
 
 def _story(step: StepResult) -> tuple[Text, ...]:
-    """Tell a step's way to its end; empty if it succeeded at once, or in another run."""
+    """Describe a step's way to its end; empty if its first attempt succeeded, or in another run."""
     if len(step.attempts) == 1 and step.status == "succeeded":
         return ()
     if step.taken_from is not None:

@@ -1,4 +1,4 @@
-"""The document: head, ways to its parts, pages, and steps that open. Pure."""
+"""The HTML document: head, navigation, pages, and steps that open. Pure."""
 
 from __future__ import annotations
 

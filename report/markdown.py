@@ -1,4 +1,4 @@
-"""A page as Markdown: texts that a model wrote keep their form and lose their power. Pure."""
+"""A page as Markdown: texts of models keep their form but can't affect the page. Pure."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _list(node: SyntaxTreeNode) -> str:
 
 
 def _item(node: SyntaxTreeNode) -> str:
-    """Write what an item has; a list in it follows its text at once, so that it stays tight."""
+    """Write what an item has; a list in it follows its text directly, so that it stays tight."""
     body = ""
     for child in node.children:
         if text := _block(child):
@@ -281,7 +281,7 @@ def page_markdown(page: Page, link: Link, draw: Draw = lambda _: "") -> str:
         title = [f"## {plain(section.title, 200)}"]
         parts += [*title, *blocks] if any(blocks) else []
     text = _bounded([part for part in parts if part])
-    # Half of a surrogate pair is no character, and no server takes it.
+    # Half of a surrogate pair is not a character, and no server takes it.
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -125,7 +125,7 @@ class Drawing:
     """What is drawn from the run itself: its graph, its timeline, or what steps cost.
 
     Attributes:
-        says: The same in words, for whoever can't see it.
+        says: The same in words, for people who can't see it.
     """
 
     kind: Literal["graph", "timeline", "costs"]
@@ -167,7 +167,7 @@ ACTIONS: Mapping[Action, str] = {
     "SKIP": "done without",
     "FAIL": "given up",
 }
-"""What each action means, for whoever reads a page and nothing else."""
+"""The meaning of each action, for readers of a page alone."""
 
 CATEGORIES: Mapping[Category, str] = {
     Category.FORMAT: "it can't be read as what it should be, or lacks its form",

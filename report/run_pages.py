@@ -1,4 +1,4 @@
-"""The first page of a run: its answer, with what it took to get there. Pure."""
+"""The first pages of a run: answer, plan, timeline. Pure."""
 
 from __future__ import annotations
 

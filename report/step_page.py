@@ -1,4 +1,4 @@
-"""The page of a step: what it was asked, what it read and made, and how it got there. Pure."""
+"""The page of a step: prompt, inputs, output, and attempts. Pure."""
 
 from __future__ import annotations
 

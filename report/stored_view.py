@@ -90,7 +90,7 @@ def planned_of(run: RunFolder) -> ShownPlan:
     """Return the plan that a run has; one without steps where it has none yet.
 
     Raises:
-        RunDamagedError: Its file is no plan.
+        RunDamagedError: Its file is not a plan.
     """
     found: dict[str, Any] = run.read_json("plan.json")
     with run.readable("plan.json"):

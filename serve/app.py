@@ -191,7 +191,7 @@ def _model(service: ModelService, name: str) -> dict[str, Any]:
 
 
 _BACKLOG = 128
-# Requests get an end at once; what is left is a client that doesn't read its answer.
+# Requests end immediately; what is left is a client that doesn't read its answer.
 _LEAVE_S = 3
 
 

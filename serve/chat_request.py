@@ -133,7 +133,8 @@ class ChatBody(_Body):
     tool_choice: Literal["auto", "none", "required"] | _NamedTool | None = None
     parallel_tool_calls: bool | None = None
     response_format: _ResponseFormat | None = None
-    # What follows would change the answer and can't be had, so only what changes nothing is taken.
+    # What follows would change the answer and is not available, so only what changes nothing is
+    # taken.
     n: Literal[1] | None = None
     logprobs: Literal[False] | None = None
     presence_penalty: Annotated[float | None, Field(ge=0, le=0)] = None

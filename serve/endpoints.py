@@ -1,4 +1,4 @@
-"""What the server answers: chats as OpenAI's clients read them, and requests of other processes."""
+"""Endpoints of the server: chats as OpenAI's clients read them, and requests of other processes."""
 
 from __future__ import annotations
 

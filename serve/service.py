@@ -129,7 +129,7 @@ class ModelService:
         return style_of(chat_template_of(self.path))
 
     async def load(self) -> None:
-        """Load the file, so that what is wrong with it is known at once.
+        """Load the file, so that problems with it are known immediately.
 
         Raises:
             ModelError: It can't be loaded.

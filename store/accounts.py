@@ -125,7 +125,7 @@ class Accounts:
 
     @classmethod
     def of(cls, lines: Iterable[Mapping[str, Any]]) -> Accounts:
-        """Return the accounts of an earlier process; what is no booking is passed over."""
+        """Return the accounts of an earlier process; what is not a booking is passed over."""
         accounts = cls()
         for line in lines:
             try:

@@ -66,7 +66,7 @@ class Approvals:
             named = question.model_copy(update={"id": numbered(question.id, number)})
             found, before = self._asked(named), self.readable_answer(named.id)
             if found.subject == question.subject:
-                # An edited plan is no approval: the run goes by it, whoever stored it.
+                # An edited plan is not an approval: the run goes by it, whoever stored it.
                 if before is None:
                     return self._as_now(found, named)
                 if before.plan or counts_for(before, question.subject):
@@ -83,7 +83,7 @@ class Approvals:
         Raises:
             AnsweredError: There is another answer, which stays; or it is asked about something
                 else than was shown, or is approved and can't be shown whole. The same verdict again
-                is no error.
+                is not an error.
             RunDamagedError: There is an answer that can't be read.
             StorageError: It can't be written, and doesn't count.
         """
@@ -137,7 +137,7 @@ class Approvals:
         """Return what a person decided about a subject; None if nothing yet.
 
         Args:
-            name: What its questions are called, but for their numbers.
+            name: What its questions are called, except for their numbers.
             subject: The hash of what is about to be done. An answer to anything else is none, and
                 so is one that can't be read.
         """

@@ -1,6 +1,6 @@
 """A run's events as lines that a person reads: in its log, and in a terminal's progress. Pure.
 
-No line has a prompt or what a model wrote, but for the reasons of failures.
+No line has a prompt or what a model wrote, except for the reasons of failures.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ class RunFolder(FolderReader):
         """Return the stored result; None if the run has not ended.
 
         Raises:
-            RunDamagedError: The file is no result.
+            RunDamagedError: The file is not a result.
         """
         return self._model("result.json", SwarmResult)
 
@@ -243,7 +243,7 @@ class RunFolder(FolderReader):
         """Return how far a step was when an attempt last ended; None if none had.
 
         Raises:
-            RunDamagedError: The file is no step.
+            RunDamagedError: The file is not a step.
         """
         return self._model(_step_file(name), StepResult)
 

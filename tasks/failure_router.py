@@ -1,4 +1,4 @@
-"""What a failed attempt leads to: one pure decision, by a table of rules."""
+"""The failure router: one pure decision about what follows a failed attempt, by a table."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _take(
 
 
 def _delay(last: Failure, policy: Policy, same: int) -> float:
-    """Seconds to wait: a model can be asked again at once, a machine that is down can't."""
+    """Seconds to wait: a model can be asked again immediately, a machine that is down can't."""
     return policy.backoff_s * 2 ** (same - 1) if last.category is Category.INFRASTRUCTURE else 0.0
 
 
@@ -248,7 +248,7 @@ def _above(tier: Tier, ladder: tuple[Tier, ...]) -> Tier | None:
 
 
 def feedback(history: Sequence[Failure], limit: int) -> str:
-    """What the next attempt is told: what was wrong, the newest first, nothing twice.
+    """The feedback for the next attempt: what was wrong, the newest first, nothing twice.
 
     In at most `limit` characters and a note on what is left out.
 

@@ -94,7 +94,7 @@ class Inspection(Frozen):
     @classmethod
     def of(cls, attempt: str, gates: Sequence[str], subject: Subject, race: str) -> Inspection:
         """Return the inspection of what an attempt made; `attempt` is its own cache key."""
-        # Not the subject's own digest: a text may have half of a character, which is no UTF-8.
+        # Not the subject's own digest: a text may have half of a character, which is not UTF-8.
         checked = json.dumps([*gates, subject.model_dump(mode="json")])
         key = f"{attempt}.gates.{hashlib.sha256(checked.encode()).hexdigest()[:16]}"
         return cls(key=key, gates=tuple(gates), subject=subject, race=race)

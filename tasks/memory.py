@@ -125,7 +125,7 @@ def episode_of(
 
 
 class RecallRequest(Frozen):
-    """All that recalling depends on, but for the memory itself, which `place` is the key of."""
+    """All that recalling depends on, except for the memory itself, which `place` is the key of."""
 
     run: str
     place: str

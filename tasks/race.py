@@ -1,4 +1,4 @@
-"""Work that stops when something else has made it needless."""
+"""A race: work that stops when other work has made it needless."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LostError(Exception):
 
 @contextmanager
 def race(name: str) -> Generator[asyncio.Event]:
-    """Open a race; whoever sets the event has won it."""
+    """Open a race; the first to set the event wins it."""
     _races[name] = asyncio.Event()
     try:
         yield _races[name]

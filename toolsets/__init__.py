@@ -1,5 +1,5 @@
-"""Toolsets by name: what there are, what bounds their calls, and the journal that keeps them.
+"""Toolsets by name: sources, bounds on calls, and the journal.
 
 A toolset is a pydantic-ai one: of an MCP configuration, Python, an entry point, or built in.
-`catalogue` finds those of a run, `calling` makes the calls, `journal` keeps what they came to.
+`catalogue` finds those of a run, `calls` makes the calls, `journal` stores them.
 """

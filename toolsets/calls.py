@@ -1,4 +1,4 @@
-"""The calls of an attempt: looked at together, journaled, bounded and told."""
+"""The calls of an attempt: judged together, journaled, bounded and emitted as events."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def calls_to(listener: Callable[[ToolCall], None]) -> Generator[None]:
 
 
 def emit_call(call: ToolCall) -> None:
-    """Tell whoever listens of a call."""
+    """Emit the event of a call."""
     if (listener := _listener.get()) is not None:
         listener(call)
 
@@ -307,7 +307,7 @@ class JournaledCalls:
         try:
             self.journal.write(ended)
         except StorageError as error:
-            # Whoever resumes the run doesn't know that it was made, and will not make it again.
+            # A resumed run doesn't know that it was made, and will not make it again.
             _logger.warning("The result of %s is not written down: %s", shown.tool, error)
         self._emit_end(shown, ended, "refused" if failed else "returned")
         if failed:

@@ -90,7 +90,7 @@ class ToolsetSource(Protocol):
         """Return the toolset for an attempt, which enters and leaves it.
 
         Raises:
-            ToolsetError: It can't be had.
+            ToolsetError: It is not available.
         """
         ...
 
@@ -101,7 +101,7 @@ async def listed_tools(
     """Return the tools of a toolset by their names, as an attempt would have them.
 
     Raises:
-        ToolsetError: It can't be had, or doesn't say within so many seconds.
+        ToolsetError: It is not available, or doesn't say within so many seconds.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -324,7 +324,7 @@ def registered_toolsets() -> Mapping[str, ToolsetSource]:
     An entry point is a pydantic-ai toolset, a `ToolsetSource`, or what returns one when called.
 
     Raises:
-        InputError: One can't be loaded, is no toolset, or has another's name.
+        InputError: One can't be loaded, is not a toolset, or has another's name.
     """
     found: dict[str, ToolsetSource] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
@@ -352,7 +352,7 @@ def _load(point: EntryPoint) -> ToolsetSource:
         ) from error
     if not fits:
         raise InputError(
-            f"The toolset {point.name} of {package_of(point)} is no toolset.",
+            f"The toolset {point.name} of {package_of(point)} is not a toolset.",
             "Give a pydantic-ai toolset, or the attributes of "
             "prefect_swarm.toolsets.catalogue.ToolsetSource.",
         )

@@ -1,4 +1,4 @@
-"""What is searched: parts of documents, found by meaning and by their words."""
+"""A library of parts of documents, searched by meaning and by words."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def file_state(root: Path, parts: Sequence[str]) -> FileState:
     """Return the state of a file below a folder.
 
     Raises:
-        InputError: It is no plain file.
+        InputError: It is not a plain file.
         OSError: It isn't there or can't be read; where a link is on the way, too.
     """
     with _opened(root, parts) as file:
@@ -290,7 +290,7 @@ def file_bytes(root: Path, parts: Sequence[str]) -> bytes:
     """Return what a file below a folder holds.
 
     Raises:
-        InputError: It is no plain file, or too large.
+        InputError: It is not a plain file, or too large.
         OSError: It isn't there or can't be read; where a link is on the way, too.
     """
     with _opened(root, parts) as file:
@@ -312,7 +312,7 @@ def _state(found: os.stat_result, parts: tuple[str, ...]) -> FileState:
 
 def _require_plain(found: os.stat_result, parts: Sequence[str]) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"{'/'.join(parts)} is no plain file.", "Use a name that list shows.")
+        raise InputError(f"{'/'.join(parts)} is not a plain file.", "Use a name that list shows.")
 
 
 def _walk(folder: int, parts: tuple[str, ...]) -> Iterator[FileState]:
@@ -404,7 +404,7 @@ class DocumentFolders:
         """Return the document of that name, as it is now.
 
         Raises:
-            InputError: It is no name of a document.
+            InputError: It is not a name of a document.
             OSError: There is no such document, or it can't be read.
         """
         folder, parts = self._place(name)

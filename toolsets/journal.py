@@ -55,7 +55,7 @@ class Messages(Frozen):
     Attributes:
         messages: All messages since the last entry of this kind, as pydantic-ai writes them.
         after: How many messages the conversation had before; None in what an older version wrote.
-            What follows on a line that is lost is no part of the conversation.
+            What follows on a line that is lost is not part of the conversation.
         toolsets: The toolsets of the tools that are called, by the names that the model was given.
     """
 

@@ -1,4 +1,4 @@
-"""What toolsets and tools may be called, and what bounds their calls. Pure."""
+"""Names of toolsets and tools, and bounds on their calls. Pure."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _candidates(tool: OwnName) -> tuple[str, ...]:
 
 @dataclass
 class AttemptTools(AbstractToolset[None]):
-    """All tools of an attempt. Whoever enters it opens its toolsets, and closes them at the end.
+    """All tools of an attempt. Entering it opens its toolsets; leaving it closes them.
 
     Attributes:
         names: The toolsets' names.
@@ -147,7 +147,7 @@ class AttemptTools(AbstractToolset[None]):
         """Make the toolsets.
 
         Raises:
-            ToolsetError: One can't be had.
+            ToolsetError: One is not available.
         """
         # A plan may name a server by both of its names.
         sources = {source.name: source for source in map(self.catalogue.source, self.names)}

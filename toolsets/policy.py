@@ -1,4 +1,4 @@
-"""Whether a call of a tool is made, and what is done instead. Pure."""
+"""The verdict on a call of a tool: make it, ask, or do something else. Pure."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def repeats(messages: Sequence[ModelMessage]) -> Repeats:
     last two results were the same: a tool whose results change, such as a page that is waited for,
     may be asked as often as the attempt may call. The first answer with such a call is
     reason to tell the model, the next to take the tools away. It follows from the messages alone,
-    so whoever goes on with an attempt decides the same.
+    so a process that continues an attempt decides the same.
     """
     results = _results(messages)
     counts: dict[_Call, list[str]] = {}
@@ -104,7 +104,7 @@ def _too_many(answer: ModelResponse, counts: Mapping[_Call, list[str]]) -> Itera
     for position, part in enumerate(answer.tool_calls):
         key = _key(part)
         before = counts.get(key, [])
-        # A text in place of a result is no result.
+        # A text in place of a result is not a result.
         last = [text for text in before if text not in _OWN_TEXTS][-2:]
         in_answer[key] = in_answer.get(key, 0) + 1
         if len(set(last)) <= 1 and len(before) + in_answer[key] >= MOST_ALIKE:

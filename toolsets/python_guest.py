@@ -1,7 +1,7 @@
 """Runs in the sandbox: one call's code, with the variables of the calls before it.
 
-It knows nothing of this package, and what it hands back is a model's to forge: whoever reads that
-takes nothing for granted.
+It knows nothing of this package, and a model can forge what it returns: its reader trusts
+nothing.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _PAGE = 12_000
 _EXCERPT = 500
 _TITLE = 200
 _MESSAGE = 400
-# What pydantic-ai adds for whoever writes the program.
+# What pydantic-ai adds for programmers.
 _FOR_PROGRAMS = re.compile(
     r"(?:(?<!\s)\s++)?Use force_download=\S++ to allow local network access\.?"
 )
@@ -61,7 +61,7 @@ def page_text(url: str, title: str, text: str, start: int) -> str:
 
 
 def failure_text(message: str) -> str:
-    """Write why something can't be had, in a line."""
+    """Return the reason why something is not available, in a line."""
     return one_line(_FOR_PROGRAMS.sub("", message), _MESSAGE)
 
 

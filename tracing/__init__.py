@@ -1,6 +1,6 @@
-"""Spans of OpenTelemetry about runs; none where nobody takes them.
+"""OpenTelemetry spans of runs; none without a tracer provider.
 
-`spans` and `requests` make them, `environment` and `provider` say where they go.
+`spans` makes them, `provider` says where they go, `exporting` sends them.
 """
 
 from .provider import content_is_exported, is_traced

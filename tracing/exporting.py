@@ -1,4 +1,4 @@
-"""Spans leave the process in a thread of their own; nothing waits for it, and no failure matters.
+"""Export of spans in a thread of its own; nothing waits for it, and no failure matters.
 
 It needs the packages of the extra `traces`.
 """
@@ -33,7 +33,7 @@ _logger = logging.getLogger("prefect_swarm.tracing")
 
 
 def exporter_of(name: str, endpoint: str) -> ReportingExporter | str:
-    """Return the exporter of a name, or why it can't be had.
+    """Return the exporter of a name, or why it is not available.
 
     Args:
         name: `otlp`, `console` or another.

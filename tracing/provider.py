@@ -1,4 +1,4 @@
-"""Where spans go, and whether prompts and answers go with them."""
+"""The tracer provider of runs, and whether prompts and answers are exported."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _made = _MadeOnce()
 def environment_provider() -> TracerProvider | None:
     """Return the provider that the environment asks for; None if it asks for none.
 
-    What can't be had is said once, in the log, and there is no provider then.
+    What is not available is said once, in the log, and there is no provider then.
     """
     if not _made.is_made:
         with _made.lock:

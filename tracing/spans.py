@@ -1,4 +1,4 @@
-"""One span around some work. What went wrong in it is told by kind, not in words."""
+"""A span around some work. An error in it is recorded by kind, not in words."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def span(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Gener
 
 
 def begin(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Span:
-    """Begin a span within the current one; whoever begins it ends it."""
+    """Begin a span within the current one; the caller ends it."""
     if (made := tracer()) is None:
         return INVALID_SPAN
     return made.start_span(name, attributes=known(attributes), links=list(links))

@@ -1,4 +1,4 @@
-"""What others may have written: files in folders, names and numbers in them, and JSON.
+"""Reading of what others may have written: files in folders, JSON and YAML.
 
 It imports the standard library, pydantic, `errors` and `files` alone.
 """

@@ -38,7 +38,7 @@ __all__ = [
 
 
 MOST_BYTES = 256 << 20
-"""Bytes of a file that are read at once."""
+"""Bytes of one read of a file."""
 MOST_TEXT_BYTES = 64 << 20
 """Bytes of a text or a JSON document: its values take ten times that, and more."""
 _MOST_DEPTH = 40
@@ -140,9 +140,9 @@ class UntrustedFolder:
     def create(self, name: str, data: bytes, mode: int = OWNER_ONLY) -> None:
         """Write a file that isn't there yet: whole, and of several processes the first one alone.
 
-        Unlike a temporary file, what is just being written has no hidden name: whoever removes
-        hidden files takes none from another process. See `is_unfinished_write` for what a kill
-        leaves.
+        Unlike a temporary file, what is just being written has no hidden name: a process that
+        removes hidden files takes none from another process. See `is_unfinished_write` for what a
+        kill leaves.
 
         Raises:
             FileExistsError: Something of that name is there.
@@ -387,7 +387,7 @@ class FolderReader:
         """Return a file's text; None where there is none.
 
         Raises:
-            RunDamagedError: It is no UTF-8, or can't be read.
+            RunDamagedError: It is not UTF-8, or can't be read.
         """
         data = self.read_bytes(name, MOST_TEXT_BYTES)
         with self.readable(name):

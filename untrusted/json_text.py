@@ -193,7 +193,7 @@ def _of_value(part: str, halves: bool) -> Iterator[str]:
             yield f"the text has half of a character, {half[0]!a}"
         return
     if not (part.lstrip("-").isdigit() or math.isfinite(number := float(part))):
-        yield f"{json.dumps(number)} is no number that JSON can hold"
+        yield f"{json.dumps(number)} is not a number that JSON can hold"
 
 
 def _step(key: str) -> str:

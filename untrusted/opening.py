@@ -1,4 +1,4 @@
-"""Opening what lies below a folder: no name leads out, no link is followed, no pipe waited for."""
+"""Opening files below a folder: no name leads out, no link is followed, no pipe is waited for."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def parts_of(name: str) -> tuple[str, ...]:
     """Return the parts of a file's path below a folder.
 
     Raises:
-        UnsafeFileError: It leads out of the folder, or is no path of a file in it.
+        UnsafeFileError: It leads out of the folder, or is not a path of a file in it.
     """
     parts = tuple(name.split("/"))
     if len(parts) > _MOST_PARTS or not all(map(is_plain_name, parts)):
         shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
-        raise UnsafeFileError(errno.EINVAL, f"{shown!a} is no path of a file in the folder")
+        raise UnsafeFileError(errno.EINVAL, f"{shown!a} is not a path of a file in the folder")
     return parts
 
 
@@ -162,7 +162,7 @@ def open_plain(folder: int, name: str, flags: int, mode: int = 0o600) -> int:
 
 
 def require_plain(found: os.stat_result, name: str) -> None:
-    """Refuse what is no plain file.
+    """Refuse what is not a plain file.
 
     Raises:
         UnsafeFileError: It is something else; says what.

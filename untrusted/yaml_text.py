@@ -137,7 +137,7 @@ def plain_value(text: str) -> Any:
     if _OF_BASE.fullmatch(text):
         return int(text, 0)
     if _NO_NUMBER.fullmatch(text):
-        raise ValueError(f"{text} is no number that JSON can hold: quote a text")
+        raise ValueError(f"{text} is not a number that JSON can hold: quote a text")
     if _REAL.fullmatch(text):
         if not math.isfinite(number := float(text)):
             raise ValueError(f"{text} is larger than a number can be: quote a text")
@@ -219,14 +219,16 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     wanted = _KINDS.get(node.tag)
     if node.tag != _PLAIN and (wanted is None or type(value) not in wanted):
         kind = node.tag.removeprefix(_TAG)
-        raise NoYamlError(f"{text[:60]!r} is no {kind}: leave out the tag !!{kind}", *_place(node))
+        raise NoYamlError(
+            f"{text[:60]!r} is not of type {kind}: leave out the tag !!{kind}", *_place(node)
+        )
     return value
 
 
 def _key(node: yaml.Node) -> str:
     """Return a key as it is written: JSON, which all this becomes, has texts alone there."""
     if not isinstance(node, yaml.ScalarNode):
-        raise NoYamlError("a list or a mapping is no key: write a text", *_place(node))
+        raise NoYamlError("a list or a mapping is not a key: write a text", *_place(node))
     key: str = node.value
     if key == "<<" and node.tag == _PLAIN:
         raise NoYamlError("<< takes over another mapping: write its fields out", *_place(node))
@@ -237,7 +239,9 @@ def _key(node: yaml.Node) -> str:
 
 def _check_tag(node: yaml.Node, kind: str) -> None:
     if node.tag != f"{_TAG}{kind}":
-        raise NoYamlError(f"a tag says that it is no {kind}: leave the tag out", *_place(node))
+        raise NoYamlError(
+            f"a tag says that it is not of type {kind}: leave the tag out", *_place(node)
+        )
 
 
 def _place(node: yaml.Node) -> tuple[int, int]:

@@ -122,7 +122,7 @@ def load_hidden(path: Path = HIDDEN) -> dict[str, Truth]:
             truth = _LINE.validate_json(line)
         except ValidationError as error:
             problems = "; ".join(describe(error))
-            raise InputError(f"Line {number} of {path} is no hidden test: {problems}.") from None
+            raise InputError(f"Line {number} of {path} is not a hidden test: {problems}.") from None
         found[truth.id] = truth
     return found
 

@@ -52,7 +52,7 @@ def load_steps(path: Path = STEPS) -> list[Asked]:
             asked = Asked.model_validate_json(line)
         except ValidationError as error:
             problems = "; ".join(describe(error))
-            raise InputError(f"Line {number} of {path} is no step: {problems}.") from None
+            raise InputError(f"Line {number} of {path} is not a step: {problems}.") from None
         if asked.id in found:
             raise InputError(f"Line {number} of {path} has the id {asked.id!r} of another.")
         found[asked.id] = asked

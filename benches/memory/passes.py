@@ -4,7 +4,7 @@
 
 The embedded model, gates, the default policy. The passes with a memory share one, which is empty
 at first. Those without run beside them, in a process of their own; each side has half of the cores.
-Each pass has seeds of its own, the same with and without. What a pass accepted is no output of the
+Each pass has seeds of its own, the same with and without. What a pass accepted is not used by the
 next: each step is written again.
 """
 

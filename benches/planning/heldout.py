@@ -54,7 +54,7 @@ class Expected(_Strict):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
         return self
 
     @cached_property
@@ -130,7 +130,7 @@ def _read(line: str, where: str) -> Wanted:
         return Wanted.model_validate_json(line)
     except ValidationError as error:
         problems = "; ".join(describe(error))
-        raise InputError(f"{where} is no objective: {problems}.", "Fix the line.") from None
+        raise InputError(f"{where} is not an objective: {problems}.", "Fix the line.") from None
 
 
 def _check(graph: Sequence[Expected]) -> None:
@@ -141,7 +141,9 @@ def _check(graph: Sequence[Expected]) -> None:
         if step.key in behind:
             raise ValueError(f"step {step.key!r} is there twice")
         if unknown := set(step.needs).difference(behind):
-            raise ValueError(f"step {step.key!r} needs {sorted(unknown)}, which is no earlier step")
+            raise ValueError(
+                f"step {step.key!r} needs {sorted(unknown)}, which is not an earlier step"
+            )
         further = set[str]().union(*(behind[need] for need in step.needs))
         if twice := further.intersection(step.needs):
             raise ValueError(f"step {step.key!r} needs {sorted(twice)} through another step")

@@ -1,4 +1,4 @@
-"""What `doctor` says of local models: their memory, slots and weights."""
+"""Checks of local models by `doctor`: memory, slots and weights."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def measure_again(model: Any) -> bool:
 
 
 def check_slots(title: str, model: Any) -> Iterable[Check]:
-    """Say how many requests are computed at once, and where the number comes from.
+    """Say how many requests are computed in parallel, and where the number comes from.
 
     Nothing is said of a model of a provider.
     """

@@ -1,4 +1,4 @@
-"""What `doctor` says of Prefect: its schedules, and which versions fit together."""
+"""Checks of Prefect by `doctor`: schedules, and versions that fit together."""
 
 from __future__ import annotations
 

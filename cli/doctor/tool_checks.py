@@ -1,4 +1,4 @@
-"""What `doctor` says of gates, their sandbox and MCP servers."""
+"""Checks of gates, their sandbox and MCP servers by `doctor`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def _checked(named: str, *, login: bool) -> list[Check]:
         for server in servers:
             if (problem := await _login(server)) is not None:
                 refused[server.name] = problem
-    # All at once: each may take as long as a server that doesn't answer is waited for.
+    # In parallel: each may take a server's whole time-out.
     checks = await asyncio.gather(*(_check(each) for each in servers if each.name not in refused))
     return [*refused.values(), *checks]
 

@@ -1,4 +1,4 @@
-"""`prefect-swarm memory`: what earlier runs have left, and what becomes of it."""
+"""`prefect-swarm memory`: the memory of earlier runs, and its maintenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that the commands share, and their words for what they find."""
+"""Options that the memory commands share, and their words for findings."""
 
 from __future__ import annotations
 

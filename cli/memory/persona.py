@@ -74,7 +74,7 @@ class _PersonaGroup(TyperGroup):
     """`persona NAME` is `persona show NAME`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command; what is no command is a persona's name."""
+        """Find the command; what is not a command is a persona's name."""
         named = args and not args[0].startswith("-") and args[0] not in self.commands
         return super().resolve_command(ctx, ["show", *args] if named else args)
 

@@ -271,7 +271,7 @@ def show_lesson(
     html: AsHtml = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show what a model is told of an attempt, of which attempts that is made, and its worth."""
+    """Show the lesson about an attempt, the attempts that it comes from, and its worth."""
     from ...report.memory_pages import lesson_page, lesson_view
     from .pages import print_page, write_page
 

@@ -1,1 +1,1 @@
-"""What commands show on a terminal: progress, tables, summaries, and files."""
+"""Terminal output of commands: progress, tables, summaries, and files."""

@@ -47,12 +47,12 @@ def check_folder(folder: Path) -> None:
     """Refuse a folder that has files already: nothing of somebody else's is written over.
 
     Raises:
-        InputError: It is no folder, has something in it, or can't be read.
+        InputError: It is not a folder, has something in it, or can't be read.
     """
     try:
         taken = folder.exists() and any(folder.iterdir())
     except NotADirectoryError:
-        raise InputError(f"The output {folder} is no folder.", "Give a folder.") from None
+        raise InputError(f"The output {folder} is not a folder.", "Give a folder.") from None
     except OSError as error:
         raise file_problem(f"output {folder}", error) from None
     if taken:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: what is under way ends cleanly, and it is said which of them it was."""
+"""Clean cancellation on SIGINT or SIGTERM, and a report of which one came."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Interruption:
         self._emit = handle
 
     def error(self, problem: str, fix: str) -> RunCancelledError:
-        """Return what the end of the run is to be told by; `problem` without its full stop."""
+        """Return the words for the end of the run; `problem` without its full stop."""
         if self.terminated:
             return RunTerminatedError(f"{problem} by SIGTERM.", fix)
         return RunCancelledError(f"{problem}.", fix)
@@ -75,12 +75,12 @@ async def interruptible(
     handle: EventSink = _nothing,
     ask_person: AskPerson | None = None,
 ) -> AsyncGenerator[Interruption]:
-    """Let the first signal cancel what runs inside cleanly, and the second end it at once.
+    """Let the first signal cancel what runs inside cleanly, and the second end it immediately.
 
     Args:
-        note: Is told what a person should know of it.
-        hear: Is told of the run's events.
-        ask_person: Asks whoever is there about what the run waits for.
+        note: Gets lines that a person should read.
+        hear: Gets the run's events.
+        ask_person: Asks a person what the run waits for.
     """
     interruption = Interruption(server, note, handle, ask_person)
     before = signal.getsignal(signal.SIGTERM)

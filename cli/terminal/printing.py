@@ -1,4 +1,4 @@
-"""What a command prints to standard output: tables, a run's report, JSON."""
+"""Standard output of commands: tables, a run's report, JSON."""
 
 from __future__ import annotations
 

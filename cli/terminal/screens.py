@@ -46,7 +46,7 @@ class PlainScreen:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Leave the terminal to whoever asks a person."""
+        """Leave the terminal to the code that asks a person."""
         yield
 
     def handle(self, event: RunEvent) -> None:
@@ -98,7 +98,7 @@ class JsonScreen:
         self.board = Board(objective)
         self.note = write_note
         self._buffer = EventBuffer()
-        # A second signal ends the process at once, whoever doesn't read.
+        # A second signal ends the process immediately, even if nobody reads.
         self._thread = threading.Thread(target=self._write, name="events", daemon=True)
 
     def __enter__(self) -> Self:
@@ -113,7 +113,7 @@ class JsonScreen:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Leave the terminal to whoever asks a person; the lines go elsewhere."""
+        """Leave the terminal to the code that asks a person; the lines go elsewhere."""
         yield
 
     def handle(self, event: RunEvent) -> None:
@@ -147,7 +147,7 @@ _PHASES = {
     "answering": "writing the answer",
     "finished": "finished",
 }
-_OTHER_LINES = 7  # of the display, beside the steps
+_OTHER_LINES = 7  # of the display, without the steps
 _FRESH = ("running", "asked", "failed", "ready", "succeeded", "waiting", "skipped", "cancelled")
 
 
@@ -185,7 +185,7 @@ class LiveScreen:
 
     @contextmanager
     def paused(self) -> Generator[None]:
-        """Leave the terminal to whoever asks a person."""
+        """Leave the terminal to the code that asks a person."""
         self._live.stop()
         try:
             yield

@@ -1,4 +1,4 @@
-"""Run something that takes a while: server, progress, signals."""
+"""The session of a long command: server, progress, signals."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _showing(name: str, note: Callable[[str], None]) -> Generator[None]:
     logger, handler = logging.getLogger(name), _Notes(note)
     level, propagate = logger.level, logger.propagate
     if not logger.isEnabledFor(logging.INFO):
-        # Whoever has not asked for these lines would otherwise get them from the root's handlers.
+        # Otherwise the root's handlers would print these lines unasked.
         logger.setLevel(logging.INFO)
         logger.propagate = False
     logger.addHandler(handler)
@@ -181,7 +181,7 @@ async def _watched(
 
 
 def _person(screen: LiveScreen | PlainScreen | JsonScreen) -> AskPerson | None:
-    """Return what asks whoever sits at the terminal; None without a terminal."""
+    """Return the function that asks the person at the terminal; None without a terminal."""
     from ..approval_prompt import at_terminal, is_at_terminal
 
     return at_terminal(screen.paused) if is_at_terminal() else None

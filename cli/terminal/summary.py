@@ -1,4 +1,4 @@
-"""What a person reads of a run that ended: at its end, and later from its folder."""
+"""The summary of a run for a person: at its end, and later from its folder."""
 
 from __future__ import annotations
 

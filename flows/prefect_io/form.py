@@ -249,7 +249,7 @@ def _field_names(names: Iterable[str]) -> list[str]:
 
 FORM, API = "form", "api"
 """Which way answers came. The UI sends each field of the form, as it was or not; who asks the API
-sends what they mean. It can be made to look like the other one, so it is no proof."""
+sends what they mean. It can be made to look like the other one, so it is not proof."""
 _NAME_CHARS = 100
 NOTHING = "Nothing was decided."
 

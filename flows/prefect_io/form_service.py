@@ -133,7 +133,7 @@ async def response_of(client: PrefectClient, flow_run_id: UUID, form: PersonForm
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text  # It is refused as what is no answer.
+        return text  # It is refused as what is not an answer.
 
 
 _logger = logging.getLogger("prefect_swarm.store.folder")

@@ -98,7 +98,7 @@ def find_fault(url: str, timeout_s: float = 5.0) -> Unusable | None:
         fix = "Check HTTP_PROXY and HTTPS_PROXY, or add the server's host to NO_PROXY."
         return Unusable(f"the proxy says {error}", fix)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        return Unusable(f"it is no address: {str(error).rstrip('.')}", _PAGE)
+        return Unusable(f"it is not an address: {str(error).rstrip('.')}", _PAGE)
     except (httpx.HTTPError, OSError) as error:
         if problem := certificate_problem(error):
             return Unusable(f"its certificate isn't accepted: {problem}", PREFECT_CA_FIX)

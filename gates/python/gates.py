@@ -108,7 +108,7 @@ def _packages() -> str:
 
 @cache
 def installed() -> frozenset[str]:
-    """Return the top-level modules that are there beside Python's own."""
+    """Return the top-level modules that are installed in addition to Python's own."""
     return frozenset(packages_distributions())
 
 

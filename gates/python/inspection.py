@@ -1,4 +1,4 @@
-"""What a Python text says without being run: statements, tests, examples, platforms. Pure."""
+"""Static inspection of a Python text: statements, tests, examples, platforms. Pure."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _doctests(node: _Documented, name: str) -> Iterator[Doctest]:
 
 
 def _has_examples(text: str) -> bool:
-    # What doctest can't read, such as a quoted mail, is no example.
+    # What doctest can't read, such as a quoted mail, is not an example.
     with suppress(ValueError):
         examples = doctest.DocTestParser().get_examples(text)
         return any(not example.options.get(doctest.SKIP) for example in examples)

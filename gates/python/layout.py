@@ -1,4 +1,4 @@
-"""Which file each Python text becomes, so that they find each other by what they import. Pure."""
+"""The layout of Python texts as files, so that they find each other by their imports. Pure."""
 
 from __future__ import annotations
 

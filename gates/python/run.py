@@ -50,7 +50,7 @@ _FOLDER = "code"
 _ALL: tuple[Runner, ...] = ("calls", "tests")
 # What its own process may have; how much all may use together each use says.
 _AHEAD = SandboxLimits(cpu_s=120, output_bytes=16 << 20)
-# What a program can write to beside its work folder.
+# Places that a program can write to in addition to its work folder.
 _FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 
 
@@ -288,7 +288,7 @@ def _report(result: ProgramResult, key: bytes) -> RunReport:
             return RunReport(None, result.exceeded)
         raise GateError(
             f"The tests' supervisor didn't start: {result.stderr[-300:].strip()}",
-            "Check that pytest is installed beside this package.",
+            "Check that pytest is installed with this package.",
         )
     mac, _, body = result.stdout.removeprefix(_READY).partition("\n")
     body = body.removesuffix("\n")
@@ -296,7 +296,7 @@ def _report(result: ProgramResult, key: bytes) -> RunReport:
     if not hmac.compare_digest(mac.encode(), signed.encode()):
         return RunReport(None, result.exceeded)
     try:
-        # What a test says may have a name of a file that is no UTF-8.
+        # What a test says may have a name of a file that is not UTF-8.
         records = without_surrogates(json.loads(body))
         return RunReport(_RESULTS.validate_python(records), result.exceeded)
     except (ValidationError, ValueError, RecursionError):

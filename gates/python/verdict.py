@@ -1,4 +1,4 @@
-"""What a run of examples and tests says of an artifact. Pure."""
+"""The verdict on an artifact from a run of its examples and tests. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where what a model wrote runs: no network, no files of this machine, bounded in everything.
+"""The sandbox that runs what a model wrote: no network, no files of this machine, all bounded.
 
 Strict unless the setting `sandbox` says `limits-only`; where strict isn't possible nothing runs.
 This side of it: `probe`, `spawn`, `bounds`. The rest is `launcher` and, inside, `guest`.

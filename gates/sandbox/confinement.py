@@ -1,4 +1,4 @@
-"""What a sandboxed program can see of this machine, and the system calls that it may make."""
+"""The files of this machine that a sandboxed program sees, and the system calls it may make."""
 
 from __future__ import annotations
 

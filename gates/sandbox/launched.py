@@ -1,4 +1,4 @@
-"""What runs in the sandbox, and the launcher that starts it."""
+"""Programs for the sandbox, and the launcher that starts them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CODE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher")
 
 
 class Launched:
-    """A running launcher and what is said to it and heard of it."""
+    """A running launcher and the pipes to and from it."""
 
     def __init__(self, process: subprocess.Popen[bytes], line: socket.socket) -> None:
         self._process = process
@@ -134,7 +134,7 @@ class Launched:
 
 
 def launch(first: bytes = b"") -> Launched:
-    """Start a launcher, and say a few words to it at once; raises SandboxError if it can't be."""
+    """Start a launcher and send it a few words immediately; raises SandboxError on failure."""
     with ExitStack() as stack:
         try:
             ours, theirs = map(stack.enter_context, socket.socketpair())

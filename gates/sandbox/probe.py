@@ -1,4 +1,4 @@
-"""Which sandbox backend works on this machine, and whether its bounds hold."""
+"""The probe for a sandbox backend that works on this machine, and for its bounds."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def delegated_group(
     """Return the group below which the sandboxes can have theirs, with memory and pids bounded.
 
     It is an ancestor of this process's own group, or that one: then its processes move into a
-    group of their own below it, since the kernel bounds no group beside processes.
+    group of their own below it, since the kernel bounds no group that also has processes.
     """
     own, top = _place(memberships, mounts)
     if own is None or top is None:

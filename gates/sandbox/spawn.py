@@ -302,7 +302,7 @@ def start_next() -> None:
         try:
             wanted.started = start(wanted.backend, wanted.program, wanted.limits)
         except SandboxError:
-            return  # Whoever needs it hears of that.
+            return  # Its user gets the error.
         _waiting.append(wanted.started)
 
 

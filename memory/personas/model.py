@@ -186,7 +186,7 @@ def load_personas(folder: Path) -> tuple[Persona, ...]:
             f"The personas in {folder} can't be read: {error}.", "Check the folder."
         ) from None
     if odd := next((path for path in files if path.exists() and not path.is_file()), None):
-        raise InputError(f"The persona {odd} is no file.", "Remove it.")
+        raise InputError(f"The persona {odd} is not a file.", "Remove it.")
     found = tuple(map(load_persona, files))
     if clash := _find_clash(found):
         first, second, name = clash

@@ -95,7 +95,7 @@ def bounds(successes: int, samples: int, deviations: float) -> tuple[float, floa
     middle = (rate + square / (2 * samples)) / (1 + square / samples)
     spread = math.sqrt(rate * (1 - rate) / samples + square / (4 * samples**2))
     spread *= deviations / (1 + square / samples)
-    # At rates of 0 and 1 the bounds are exact but for rounding.
+    # At rates of 0 and 1 the bounds are exact except for rounding.
     return max(0.0, min(rate, middle - spread)), min(1.0, max(rate, middle + spread))
 
 

@@ -1,1 +1,1 @@
-"""Answers of providers, given one form. Pure, but for the model at a compatible server."""
+"""Answers of providers in one form. Pure, except for the model at a compatible server."""

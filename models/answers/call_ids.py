@@ -1,4 +1,4 @@
-"""Ids of calls of tools: our own, by position. Pure, but for the model `WithOwnIds`.
+"""Ids of calls of tools: our own, by position. Pure, except for the model `WithOwnIds`.
 
 Providers give each call the same id, none, the tool's name, or one that another provider refuses.
 So an answer's calls get ids that follow from their position alone, and the ids that a provider gave
@@ -114,7 +114,7 @@ def as_sent(messages: Iterable[ModelMessage], to: str) -> list[ModelMessage]:
 
 
 class WithOwnIds(WrapperModel):
-    """A model whose calls have our ids, whatever it is and whoever gave it."""
+    """A model whose calls have our ids, whatever model it is."""
 
     async def request(
         self,

@@ -310,7 +310,7 @@ class CompatibleModel(OpenAIChatModel):
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
-        """Open a stream, once more in each other form, whose first event is no error."""
+        """Open a stream, once more in each other form, whose first event is not an error."""
         asked = (messages, model_settings, model_request_parameters)
         async with AsyncExitStack() as opened:
             while True:
@@ -355,7 +355,7 @@ class CompatibleModel(OpenAIChatModel):
         except ModelAPIError as error:
             if not isinstance(cause := error.__cause__, UnicodeDecodeError):
                 raise
-            # It isn't UTF-8 throughout: what is no character is shown as such.
+            # It isn't UTF-8 throughout: what is not a character is shown as such.
             return bytes(cause.object).decode(errors="replace")
         if isinstance(answer, AsyncStream):
             return await self._opened(cast("AsyncStream[Any]", answer))

@@ -136,7 +136,7 @@ def _broken(answer: ModelResponse, why: str) -> ModelAPIError:
 
 
 _MOST_TOKENS = 10**12
-"""More than this no answer takes: it is no count."""
+"""More than this no answer takes: it is not a count."""
 _TEXT_FIELDS = ("content", "refusal")
 _COUNTS = (
     ("prompt_tokens", ("input_tokens", "prompt_eval_count", "promptTokens")),
@@ -171,7 +171,7 @@ def piece_as_schema(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a piece of a stream as the schema has it: the next part of what is written.
 
     Args:
-        body: The piece; it is no error.
+        body: The piece; it is not an error.
     """
     created: object = body.get("created")
     return {

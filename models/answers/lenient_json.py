@@ -427,7 +427,7 @@ def _values(text: str, *, whole: bool) -> tuple[list[FoundJson], JsonProblem | N
 
 
 def _distinct(found: list[FoundJson]) -> list[FoundJson]:
-    """Leave out what is empty beside others, lists beside objects, and what says the same."""
+    """Leave out empty values among others, lists among objects, and duplicates."""
     full = [each for each in found if each.value] or found[:1]
     objects = [each for each in full if isinstance(each.value, dict)] or full
     first = objects[:1]

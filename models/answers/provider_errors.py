@@ -171,7 +171,7 @@ def words_of(error: ModelAPIError) -> str:
 
 
 def param_of(error: ModelAPIError) -> str:
-    """Return the field of the request that an error's body names beside its words; "" for none."""
+    """Return the field of the request that an error's body names; "" for none."""
     body = whole_body(error)
     inner: object = cast("Mapping[str, Any]", body).get("error") if _is_map(body) else None
     found = [
@@ -181,7 +181,7 @@ def param_of(error: ModelAPIError) -> str:
 
 
 def whole_body(error: ModelAPIError) -> object:
-    """Return all of an error's body: clients leave out what stands beside the field `error`."""
+    """Return all of an error's body: clients leave out all other fields than `error`."""
     cause: Any = error.__cause__
     if isinstance(cause, ModelAPIError):
         return whole_body(cause) or error.body
@@ -310,7 +310,7 @@ def _excerpt(body: object) -> str:
 
 
 def _has_none(fields: Mapping[str, Any]) -> bool:
-    """Whether a body is an answer's, but for the answer."""
+    """Whether a body is an answer's, except for the answer."""
     return (
         "choices" in fields
         and not _is_error(fields.get("error"))

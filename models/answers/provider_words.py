@@ -1,4 +1,4 @@
-"""What providers say of an error: their bodies and their wordings. Pure."""
+"""Bodies and wordings of providers' errors. Pure."""
 
 from __future__ import annotations
 

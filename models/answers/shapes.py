@@ -237,7 +237,7 @@ class _Shaper:
         return made
 
     def _listed(self, value: str, schema: dict[str, Any], path: str) -> str:
-        """Return the one of an enumeration that a text is but for case and marks."""
+        """Return the one of an enumeration that a text is except for case and marks."""
         found: Any = schema.get("enum")
         listed = cast("list[Any]", found) if isinstance(found, list) else [value]
         if value in listed:
@@ -277,7 +277,7 @@ class _Shaper:
                 left.append(self._referred(each["$ref"]))
             elif isinstance(alternatives, list) and "properties" not in each:
                 many = cast("list[Any]", alternatives)
-                # What has to fit several at once is certain only where it is one.
+                # A value for several schemas together is certain only where it is one.
                 left += many if "allOf" not in each or len(many) == 1 else [_UNKNOWN]
             else:
                 found.append(each)

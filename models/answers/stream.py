@@ -36,7 +36,7 @@ __all__ = [
 
 
 MOST_CALLS = 500
-"""In one answer. An attempt may make 50, and models ask for a hundred at once at most; the client
+"""In one answer. An attempt may make 50, and models ask for a hundred together at most; the client
 compares each piece of a stream with all calls before it."""
 
 
@@ -270,7 +270,7 @@ def _lines_of_json(text: str) -> list[str]:
 
 
 async def _with(begun: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield what a body goes on with; what is no character in it becomes U+FFFD."""
+    """Yield what a body goes on with; what is not a character in it becomes U+FFFD."""
     decoder = getincrementaldecoder("utf-8")("replace")
     yield decoder.decode(begun).encode()
     async for piece in pieces:

@@ -1,4 +1,4 @@
-"""What an answer took, what the reader did to it, and bounds on its size."""
+"""Usage of an answer, repairs by the reader, and bounds on its size."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def notes(answer: ModelResponse, name: str) -> list[str]:
 
 
 MOST_BYTES = 8 * 2**20
-"""Of an answer in one piece. It is parsed at once, a third of a second for each million letters;
+"""Of an answer in one piece. It is parsed in one go, a third of a second for each million letters;
 the longest that models write have half a million."""
 _MOST_OBJECTS, _PLAIN = 10_000, 64 * 2**10
 """A client takes half a millisecond for each call; in fewer bytes than these there are not many."""

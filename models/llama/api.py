@@ -165,7 +165,7 @@ class GenerateRequest:
         grammar: GBNF that the text obeys; its start rule is `root`.
         leaves_text: Whether the grammar allows free text, which is then sampled like any, until the
             grammar leads it on to something that can't end where it is.
-        begun: The beginning of the answer, to be written on; it is no part of what is returned.
+        begun: The beginning of the answer, to be written on; it is not part of what is returned.
         watch: Called with the text so far every few tokens; returns why to stop, or "" to go on.
             It runs in the engine's thread, so it must be quick and must not raise.
         priority: Of the requests that wait, the one with the highest starts first; a run gives the

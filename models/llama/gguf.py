@@ -289,7 +289,7 @@ def check_gguf(path: str | Path, noun: str, if_missing: str) -> Path:
 
 
 def _check_kind(path: Path, mode: int, noun: str) -> None:
-    """Refuse what is no plain file: a pipe would be waited for, without end."""
+    """Refuse what is not a plain file: a pipe would be waited for, without end."""
     if stat.S_ISDIR(mode):
         raise ModelError(f"The {noun} {path} is a folder.", "Give the path of a .gguf file in it.")
     if not stat.S_ISREG(mode):

@@ -162,7 +162,7 @@ _MOST_SHARED = 40
 _PRIMITIVES = {
     "ws": r'(" " | "\n" [ \t]{0,20})?',
     "char": r'[^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" code)',
-    # Half of a surrogate pair is no character.
+    # Half of a surrogate pair is not a character.
     "code": "[0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2}",
     "string": r'"\"" char* "\""',
     "digits": "[0-9]{1,15}",
@@ -175,9 +175,9 @@ _PRIMITIVES = {
     "array": '"[" ws (value ("," ws value)* ws)? "]"',
     "value": 'object | array | string | number | "true" | "false" | "null"',
 }
-"""JSON without blanks but for those that models write. Control characters in a string are none."""
+"""JSON with the blanks that models write alone; strings have no control characters."""
 
-# What is no name of a rule comes first: strings, classes, comments, bounds and tokens.
+# What is not a name of a rule comes first: strings, classes, comments, bounds and tokens.
 _NAMES = re.compile(
     r'"(?:\\.?|[^"\\])*+(?:"|\Z)|\[(?:\\.?|[^\]\\])*+(?:\]|\Z)|#[^\n]*+'
     r"|\{[^}]*+(?:\}|\Z)|<[^>\n]*+>?|([A-Za-z0-9-]+)"

@@ -90,7 +90,7 @@ def schema_grammar(schema: str) -> str:
     try:
         value = json.loads(schema)
     except (ValueError, RecursionError) as error:
-        raise unsayable(f"it is no JSON, {error}") from None
+        raise unsayable(f"it is not JSON, {error}") from None
     rules = Rules()
     # A schema that says nothing is a request for an object.
     said_nothing = value == {}

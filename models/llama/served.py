@@ -202,7 +202,7 @@ def request_from_json(data: Any) -> GenerateRequest:
 
 def _not_a_request(why: str) -> InputError:
     return InputError(
-        f"That is no request to this version's engine: {why}.",
+        f"That is not a request to this version's engine: {why}.",
         "Use the same version of prefect-swarm on both sides.",
     )
 
@@ -267,7 +267,7 @@ async def ask_server(
         adapter: The adapter to apply.
 
     Raises:
-        ServerGoneError: The server can't be had, or went away.
+        ServerGoneError: The server is not available, or went away.
         SwarmError: Whatever the engine raises.
     """
     # Here and not above: it takes a moment, and most processes ask no server.

@@ -49,7 +49,7 @@ class ParsedAnswer:
 
 
 def parse_answer(text: str, names: Collection[str]) -> ParsedAnswer:
-    """Take the calls out of an answer; what is no call stays text, and nothing is lost.
+    """Take the calls out of an answer; what is not a call stays text, and nothing is lost.
 
     A call between `<tool_call>` tags or behind `[TOOL_CALLS]` may name any tool, for whoever runs
     them can say which there are. Bare JSON is a call only if it names a known one. A marked call
@@ -115,7 +115,7 @@ def _parse_bare(text: str, names: Collection[str]) -> ParsedAnswer | None:
         calls = _known_calls(value, names)
         if calls:
             return _answer([text[: found.start()], text[found.end() + size :]], calls)
-        # What is in a value that is no call is none, either.
+        # What is in a value that is not a call is none, either.
         end = found.end() + max(size, 1)
     return None
 
@@ -222,7 +222,7 @@ class HeldText:
         found = (self._at_line_start and _FIRST.match(fresh)) or _BEGUN.search(fresh)
         if found:
             self._holding = True
-            # Space before a call is no text of the answer.
+            # Space before a call is not a text of the answer.
             return self._release(fresh[: found.start()])
         end = len(fresh) - _may_begin(fresh)
         text, self._begun = fresh[:end], fresh[end:]

@@ -181,7 +181,7 @@ class _Automaton:
         return _State(frozenset(seen), self._place_only(_next_place(state.place, letter)).place)
 
     def _skipped(self, at: int) -> int:
-        """The place behind blanks where nothing else may follow: that is no state of its own."""
+        """The place behind blanks where nothing else may follow: that is not a state of its own."""
         node = self._nodes[at]
         return at if node.blanks is None or node.letters else node.blanks
 

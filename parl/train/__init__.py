@@ -99,7 +99,7 @@ def average_adapters(checkpoint: Path, start: Path, *, base: Path) -> Path:
     """Keep the mean of an adapter and of the one it was trained on from, and return its path.
 
     Args:
-        checkpoint: A kept adapter; the mean is kept beside it.
+        checkpoint: A kept adapter; the mean is kept next to it.
         start: The GGUF adapter that its run went on from.
         base: The GGUF file of both.
 

@@ -200,7 +200,7 @@ def write(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def keep_mean(checkpoint: Path, start: Path, base: Path) -> Path:
-    """Keep the mean beside the checkpoint; see `averaged`."""
+    """Keep the mean next to the checkpoint; see `averaged`."""
     adapter, facts = load_adapter(checkpoint)
     seed = int(facts.get("seed", 0))
     earlier = read_adapter(start, load_base(base), adapter.rank, adapter.alpha, seed)

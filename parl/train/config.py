@@ -1,4 +1,4 @@
-"""What a training run is told, and what it gives back. Free of torch."""
+"""Configuration and result of a training run. Free of torch."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Practice:
         updates: Optimiser steps of a round, each of as many objectives.
         longest: Objectives whose wanted plan has more tokens are left out. They take most of the
             time, but a planner that never practises wide plans unlearns them.
-        wanted: What the wanted plan counts for, beside advantages of at most 1, where no plan of an
+        wanted: Weight of the wanted plan, next to advantages of at most 1, where no plan of an
             objective has its graph; 0 for nothing.
     """
 

@@ -1,4 +1,4 @@
-"""What a run took, by step and by model, and a persona's success over time. Pure."""
+"""Drawings of a run's cost by step and model, and of a persona's success over time. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Spent:
 
 
 def by_step(view: RunView) -> list[Spent]:
-    """Return what each step took, most first, and what the run took besides; bounded."""
+    """Return the cost of each step, most first, and the rest of the run; bounded."""
     steps = [
         Spent(f"{step.id} {step.result.agent}", _of_step(step.result.attempts))
         for step in view.steps

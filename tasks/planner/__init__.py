@@ -1,4 +1,4 @@
-"""Planners: an objective becomes a `TaskIR`. Which a model has, `planner` says.
+"""Planners: an objective becomes a `TaskIR`. `task` chooses the planner for a model.
 
-`structured` for providers, `grammar` for model files, `adapter` for the embedded model.
+`structured` has those for providers and model files, `adapter_planner` that of the embedded model.
 """

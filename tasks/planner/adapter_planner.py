@@ -24,7 +24,7 @@ __all__ = ["SAMPLES", "THRESHOLD", "TRAINED", "AdapterDraft", "AdapterPlanner", 
 
 
 TRAINED = "Split the objective into steps."
-"""All that a model is told that was trained to plan: it has the rest from its training."""
+"""The whole prompt for a model that was trained to plan: its training has the rest."""
 
 
 def trained_messages(objective: str) -> list[ModelMessage]:
@@ -75,7 +75,7 @@ class AdapterPlanner:
             model: A model file, or what wraps one.
             adapter: The LoRA adapter to plan with.
             samples: The most plans to write.
-            threshold: The least score, 0 to 1, of a plan that is taken at once.
+            threshold: The least score, 0 to 1, of a plan that is taken immediately.
         """
         self._model, self._adapter = model, adapter
         self._samples, self._threshold = samples, threshold

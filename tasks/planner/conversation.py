@@ -1,4 +1,4 @@
-"""What a planner is given and gives back: one request and, where a rule is broken, one repair."""
+"""The conversation with a planner: one request and, where a rule is broken, one repair."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What a planner has to know beside the objective.
+    """Facts for a planner in addition to the objective.
 
     Attributes:
         rules: Limits on the plan.

@@ -1,4 +1,4 @@
-"""What a planner is shown beside the objective, as data: inputs, models, gates, tools. Pure."""
+"""Facts shown to a planner, as data: inputs, models, gates, tools. Pure."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ async def asked_toolsets(catalogue: Catalogue, run: RunFolder) -> tuple[ToolsetF
     One that needs a sandbox where there is none is left out, with a warning.
 
     Raises:
-        ToolsetError: One can't be had, or doesn't say in time which tools it has.
+        ToolsetError: One is not available, or doesn't say in time which tools it has.
     """
     names = [name for name in catalogue.sources if name in catalogue.offered][:_MOST_TOOLSETS]
     use = ToolsetUse(run, "", "plan")

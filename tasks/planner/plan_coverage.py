@@ -1,4 +1,4 @@
-"""What a plan's steps say, and how they cover what the objective lists. Counts words. Pure."""
+"""Coverage of an objective's lists by a plan's steps. Counts words. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good a plan looks for its objective, and which of several is taken. Counts words. Pure."""
+"""The score of a plan for its objective, and the choice among several. Counts words. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-# Words of the plan itself, beside those for work.
+# Words of the plan itself, in addition to those for work.
 _SAYABLE = TASK | words("after against among between best case claim given most together within")
 # How an objective puts things: it loses nothing where a step leaves them out.
 _PUT = words(

@@ -133,7 +133,7 @@ def _example(example: Any) -> Any:
 
 
 def _positions(needs: Any) -> list[int] | None:
-    """Return positions that are written as `S1`, `"1"` or `"1, 2"`; None if any is no position."""
+    """Return positions written as `S1`, `"1"` or `"1, 2"`; None if any is not a position."""
     if isinstance(needs, str):
         needs = [part for part in needs.split(",") if part.strip()]
     if not isinstance(needs, list):
@@ -313,7 +313,7 @@ class ReadPlan(NamedTuple):
 
 
 def _meant(name: str, agents: list[str]) -> str:
-    """Return the agent that a name means: the only one that it is but for case and marks."""
+    """Return the agent that a name means: the only one that it is except for case and marks."""
     if name in agents:
         return name
     alike = {agent for agent in agents if normal_name(agent) == normal_name(name)}

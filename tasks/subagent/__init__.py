@@ -1,5 +1,5 @@
-"""One attempt of one subagent: the request with its limits, the answer, the artifact in it.
+"""One attempt of one subagent: the request with its limits, the answer, the artifact.
 
-`extraction`, `request`, `continuation`, `refusal` and `early_abort` are pure; `asking` asks the
-model.
+`answer` and `request_settings` are pure; `asking` asks the model, `tool_loop` makes its
+calls.
 """

@@ -1,4 +1,4 @@
-"""What an answer shows before any gate, and the artifact that is taken out of it. Pure."""
+"""Checks of an answer before any gate, and the artifact that is taken out of it. Pure."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def _is_script(text: str) -> bool:
 def _is_python(text: str) -> bool:
     try:
         with warnings.catch_warnings():
-            # Such as an escape that Python doesn't know: whoever runs it will hear of it.
+            # Such as an escape that Python doesn't know: running it will show that.
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

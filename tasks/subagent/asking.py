@@ -70,7 +70,7 @@ def drop_prestarted(request: SubagentRequest) -> None:
 async def answer_prestarted(request: SubagentRequest) -> SubagentResult | None:
     """Return what the request was answered ahead of its plan; None if it wasn't made then.
 
-    Whoever cancels this cancels the request.
+    Cancelling this cancels the request.
     """
     answer = _answers.get(_name(request))
     return None if answer is None else await answer

@@ -1,4 +1,4 @@
-"""What a subagent is handed, and what it hands back."""
+"""Request and result of a subagent."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ _NOT_THE_INPUT = {
     *("asked", "remarks"),
     *CallLimits.model_fields,
 }
-"""What a finished attempt is found without: whoever resumes a run may name another model and other
+"""Left out of the key of a finished attempt: a resumed run may name another model and other
 bounds, and what was answered stays answered. `asked` and `remarks` say nothing that `prompt` and
 `feedback` don't, and runs that began before there were any are found as ever."""
 

@@ -261,5 +261,5 @@ def _calls_in(message: ModelMessage) -> bool:
 
 def _response(message: ModelMessage) -> ModelResponse:
     if not isinstance(message, ModelResponse):
-        raise TypeError(f"{type(message).__name__} is no answer")
+        raise TypeError(f"{type(message).__name__} is not an answer")
     return message

@@ -158,5 +158,5 @@ def test_an_id_is_there_once(tmp_path: Path) -> None:
 def test_a_line_that_is_no_hidden_test_is_named(tmp_path: Path) -> None:
     path = tmp_path / "hidden.jsonl"
     path.write_text('{"id": "a", "kind": "shell", "runs": []}\n')
-    with pytest.raises(InputError, match=r"Line 1 .* is no hidden test"):
+    with pytest.raises(InputError, match=r"Line 1 .* is not a hidden test"):
         import_module("hidden").load_hidden(path)

@@ -97,15 +97,21 @@ def test_a_chain_is_a_line_of_steps(heldout: Any, needs: list[list[int]], chain:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("{", "Line 2 of .* is no objective: .*JSON"),
+        ("{", "Line 2 of .* is not an objective: .*JSON"),
         (line(id="y", colour="red"), "Line 2 .*colour"),
         (line(id="y", steps=[]), "Line 2 .*0 steps are expected, not 1 to 14"),
-        (line(id="y", steps=changed(1, needs=["z"])), r"'b' needs \['z'\], which is no earlier"),
-        (line(id="y", steps=changed(1, needs=["c"])), r"'b' needs \['c'\], which is no earlier"),
+        (
+            line(id="y", steps=changed(1, needs=["z"])),
+            r"'b' needs \['z'\], which is not an earlier",
+        ),
+        (
+            line(id="y", steps=changed(1, needs=["c"])),
+            r"'b' needs \['c'\], which is not an earlier",
+        ),
         (line(id="y", steps=changed(2, needs=["a", "b"])), r"'c' needs \['a'\] through another"),
         (line(id="y", steps=changed(2, key="a")), "'a' is there twice"),
         (line(id="y", steps=changed(0, must=[])), "must is empty"),
-        (line(id="y", steps=changed(0, must=["(a"])), "'\\(a' is no regular expression"),
+        (line(id="y", steps=changed(0, must=["(a"])), "'\\(a' is not a regular expression"),
         (line(id="y", objective="Sing", alternatives=[[CHAIN[1]]]), "'b' needs"),
         (line(objective="Sing"), "Line 2 .* has the id or the objective of 'x'"),
         (line(id="y"), "Line 2 .* has the id or the objective of 'x'"),

@@ -95,7 +95,7 @@ def test_an_output_with_files_in_it_is_refused_first(
     result = invoke("run", "Sum up", "--output", papers)
     assert result.exit_code == 2
     assert f"{papers} is a folder with files in it" in result.stderr
-    assert "is no folder" in invoke("run", "Sum up", "--output", papers / "notes.md").stderr
+    assert "is not a folder" in invoke("run", "Sum up", "--output", papers / "notes.md").stderr
     assert script.prompts == []
 
 

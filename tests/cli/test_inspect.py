@@ -35,7 +35,7 @@ REFUSED = Attempt(
     queue_s=1.0,
     usage=Usage(requests=1, input_tokens=10, output_tokens=5),
     category=Category.SCHEMA,
-    error="gate schema: seats is no integer",
+    error="gate schema: seats is not an integer",
     samples=4,
     tokens_saved=90,
     extraction="first json block",
@@ -43,7 +43,7 @@ REFUSED = Attempt(
         GateResult(
             gate="schema",
             status="failed",
-            diagnostics=(Diagnostic(message="seats is no integer", line=2),),
+            diagnostics=(Diagnostic(message="seats is not an integer", line=2),),
         ),
     ),
     decision=Decision(
@@ -142,8 +142,8 @@ def test_as_json_it_is_the_stored_result(ended: RunFolder, invoke: Invoke) -> No
         "stopped early: 90 tokens saved",
         "it took a question (0 tokens, 0.0 s): Clerk: Count",
         "artifact: first json block",
-        "failed   schema  0.00 s  line 2: seats is no integer",
-        "failed: SCHEMA: gate schema: seats is no integer",
+        "failed   schema  0.00 s  line 2: seats is not an integer",
+        "failed: SCHEMA: gate schema: seats is not an integer",
         "decision: RETRY on worker by schema: once more",
         '{"name": "Blue", "seats": 4}',
     ],

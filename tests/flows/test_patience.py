@@ -24,7 +24,7 @@ def answered(status: int) -> PrefectHTTPStatusError:
         response.raise_for_status()
     except httpx.HTTPStatusError as error:
         return PrefectHTTPStatusError.from_httpx_error(error)
-    raise AssertionError("it is no error")
+    raise AssertionError("it is not an error")
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -39,7 +39,7 @@ class Peak(BaseModel):
     @classmethod
     def _is_high(cls, place: Place) -> Place:
         if place.metres < 1000:
-            raise ValueError(f"{place.name} is no mountain")
+            raise ValueError(f"{place.name} is not a mountain")
         return place
 
 
@@ -146,7 +146,7 @@ class TestThatDoesNotFit:
 
     def test_the_model_is_told_what_breaks_the_types_own_rules(self) -> None:
         result = run(script := answering(LOW, HIGH), Peak)
-        assert "place: Ekeberg is no mountain" in questions(script)[1]
+        assert "place: Ekeberg is not a mountain" in questions(script)[1]
         assert result.output.place.metres == 2469
 
     def test_the_model_is_told_that_it_is_not_json(self) -> None:
@@ -172,7 +172,7 @@ class TestThatDoesNotFit:
         assert len(questions(script)) == 3
         assert result.status == "partial"
         assert "The answer doesn't fit its type" in result.problem
-        assert "Ekeberg is no mountain" in result.problem or "'high'" in result.problem
+        assert "Ekeberg is not a mountain" in result.problem or "'high'" in result.problem
         assert result.output is None
         assert "In prose about do S1." in result.answer
 

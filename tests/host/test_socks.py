@@ -35,7 +35,7 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_is_no_address_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", value)
-    with pytest.raises(InputError, match="HTTPS_PROXY is no address of a proxy") as failure:
+    with pytest.raises(InputError, match="HTTPS_PROXY is not an address of a proxy") as failure:
         check_proxies()
     assert "HTTPS_PROXY=http://proxy.example:3128" in failure.value.fix
 

@@ -52,7 +52,7 @@ def _ratio(
 
 def _time(call: Callable[[], object]) -> int:
     is_collecting = gc.isenabled()
-    gc.disable()  # it may take longer than the call, and is no doing of the call
+    gc.disable()  # it may take longer than the call, and is not a doing of the call
     try:
         began = thread_time_ns()
         call()

@@ -34,7 +34,7 @@ class KillMoments:
         self._folders = tuple(map(str, folders))
         self._last = last
         self._count = 0
-        # Opened once: what is written to it is no moment.
+        # Opened once: what is written to it is not a moment.
         self._notes = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
     def watch(self) -> None:

@@ -92,7 +92,7 @@ def flood(number: int) -> str:
 
 
 def strange(number: int) -> None:
-    """Write what is no message, and then a result of the wrong form."""
+    """Write what is not a message, and then a result of the wrong form."""
     sys.stdout.write("Starting up … 100 %\n")
     send({"id": number, "result": {"content": 7}})
 
@@ -142,7 +142,7 @@ def picture(number: int, kind: str = "image/png", size: int = 0) -> None:
 
 
 def odd_picture(number: int) -> None:
-    """Give a text, a picture as pages have it, and what is no content."""
+    """Give a text, a picture as pages have it, and what is not a content."""
     content = [
         {"type": "text", "text": "Here it is.", "annotations": {"priority": 7}},
         {"type": "image", "data": f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"},

@@ -1,4 +1,4 @@
-"""A name, a value or an error that is no UTF-8 fails no call of Python, and the next goes on."""
+"""A name, a value or an error that is not UTF-8 fails no call of Python, and the next goes on."""
 
 from __future__ import annotations
 

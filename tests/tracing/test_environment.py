@@ -1,4 +1,4 @@
-"""What OpenTelemetry's variables ask for, and what happens where it can't be had."""
+"""What OpenTelemetry's variables ask for, and what happens where it is not available."""
 
 from __future__ import annotations
 

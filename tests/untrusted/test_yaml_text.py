@@ -55,7 +55,7 @@ ATTACKS = {
     ),
     "a set": ("a: !!set {x}", 1, 4, "!!set is for programs"),
     "a tag for a date": ("a: !!timestamp 2001-01-01", 1, 4, "is for programs"),
-    "a tag that doesn't fit": ("a: !!int abc", 1, 4, "is no int"),
+    "a tag that doesn't fit": ("a: !!int abc", 1, 4, "is not of type int"),
     "lists in lists": ("[" * 100_000, 1, 101, "nested over 100 levels"),
     "mappings in mappings": ("{" * 5_000, 1, 101, "nested over 100 levels"),
     "lists of blocks": ("- " * 5_000 + "x", 1, 201, "nested over 100 levels"),

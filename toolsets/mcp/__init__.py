@@ -1,4 +1,4 @@
-"""Toolsets of MCP servers: their configuration, and the task that owns each of them.
+"""Toolsets of MCP servers: configuration, sessions, and the task that owns each server.
 
-`configuration` and `described` are pure; one owner task a server opens and closes its session.
+`configuration` and `written` are pure; one owner task a server opens and closes its session.
 """

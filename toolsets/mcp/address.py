@@ -223,7 +223,7 @@ class _Sse(_Forgiving, SSETransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that breaks off where it is too large; what is no character in it is made one."""
+    """A body that breaks off where it is too large; what is not a character in it is made one."""
 
     def __init__(self, body: httpx2.AsyncByteStream, most: int | None, *, is_text: bool) -> None:
         self._body, self._most, self._is_text = body, most, is_text

@@ -141,7 +141,7 @@ class StdioServer(_OfOtherTools):
     """A server that is started as a process, and spoken to on its standard input and output.
 
     Attributes:
-        env: Variables beside the few that each server gets: PATH, HOME and the like.
+        env: Variables in addition to the few that each server gets: PATH, HOME and the like.
         cwd: The folder that it is started in; None is the process's own.
     """
 
@@ -314,7 +314,7 @@ def server_of(
     """
     where = f"The MCP server {name!r} of {source}"
     if not isinstance(entry, dict):
-        raise InputError(f"{where} is no object.", _FORM)
+        raise InputError(f"{where} is not an object.", _FORM)
     try:
         if (plain := plain_entry(cast("dict[str, Any]", entry))) is None:
             return None
@@ -351,7 +351,7 @@ def server_of(
         ) from None
 
 
-_AS_VARIABLE = "Write ${VARIABLE} in its place: what it stands for is no part of the file."
+_AS_VARIABLE = "Write ${VARIABLE} in its place: what it stands for is not part of the file."
 _IN_HEADERS = "Send it in a header: those are stored as secrets."
 _WEB = re.compile("https?://", re.IGNORECASE)
 

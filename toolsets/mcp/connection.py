@@ -68,14 +68,14 @@ class Connection:
         """Start the server or reach it, and agree with it on the protocol.
 
         Raises:
-            Exception: It can't be had, whatever the libraries make of that.
+            Exception: It is not available, whatever the libraries make of that.
         """
         await self._toolset.__aenter__()
 
     async def close(self) -> None:
         """End the session, and the server if it is a process; takes seconds at most."""
         if self._toolset.is_running:
-            # What a session ends with that has ended was told to those who used it.
+            # The error of a session that has ended went to those who used it.
             with suppress(Exception):
                 await self._toolset.__aexit__(None, None, None)
         if self._process is not None:
@@ -205,7 +205,7 @@ class Connection:
             parts.insert(0, f"its process ended{code}")
         if process.last_lines:
             parts.append(f"its last words: {' / '.join(process.last_lines)}")
-        # What was told belongs to this fault, not to the next.
+        # The lines belong to this fault, not to the next.
         process.strange = ""
         return self.shown("; ".join(filter(None, parts)))
 

@@ -41,7 +41,7 @@ class ServerRequest:
 
     Attributes:
         seconds: How long it may take from when the server gets it.
-        outcome: Cancelled by whoever asked if they no longer want it.
+        outcome: Cancelled by the caller who no longer wants it.
     """
 
     seconds: float
@@ -91,7 +91,7 @@ class ServerOwner:
         at_once: int,
         start_s: float = START_S,
     ) -> None:
-        """Take a server, how many calls it gets at once, and the seconds it may take to start."""
+        """Take a server, the limit of its parallel calls, and the seconds it may take to start."""
         self._endpoint, self._start_s = endpoint, start_s
         self._is_process = isinstance(endpoint.how, StdioServer)
         self._free = asyncio.Semaphore(at_once)
@@ -101,7 +101,7 @@ class ServerOwner:
         self._check: asyncio.Task[None] | None = None
         self._starts = 0
         self._problem = ""
-        # Of its own: spans and runs of whoever asked first end before the server does.
+        # Of its own: spans and runs of the first caller end before the server does.
         self._task = asyncio.get_running_loop().create_task(
             self._own(), name=f"MCP server {endpoint.name}", context=contextvars.Context()
         )
@@ -110,7 +110,7 @@ class ServerOwner:
         """Ask the server for its tools.
 
         Raises:
-            ToolsetError: It can't be had, or doesn't answer in time.
+            ToolsetError: It is not available, or doesn't answer in time.
         """
         try:
             return await self._asked(ListRequest(seconds))
@@ -157,7 +157,7 @@ class ServerOwner:
         """Begin to serve a request; waits for a session and for its turn, not for its end."""
         await self._free.acquire()
         try:
-            # Whoever was cancelled before its turn needs no session.
+            # A call that was cancelled before its turn needs no session.
             connection = None if request.outcome.done() else await self._session()
         except ToolFailed as error:
             refuse(request, error)
@@ -249,7 +249,7 @@ class ServerOwner:
             self._check = asyncio.create_task(_end_if_stuck(connection))
 
     async def _leave(self) -> None:
-        """Close the session that has ended, after those that still wait for it have heard."""
+        """Close the ended session, after those that still wait for it have got its error."""
         if (connection := self._connection) is None:
             return
         self._connection = None
@@ -277,7 +277,7 @@ async def _end_if_stuck(connection: Connection) -> None:
     try:
         async with asyncio.timeout(PING_S):
             answers = await connection.answers()
-    except Exception:  # noqa: BLE001 - late or strange: either is no answer
+    except Exception:  # noqa: BLE001 - late or strange: either is not an answer
         answers = False
     if not answers:
         connection.give_up()
@@ -317,7 +317,7 @@ async def owned(endpoint: McpEndpoint, at_once: int) -> AsyncGenerator[ServerOwn
 
     Args:
         endpoint: The server; the same configuration is the same server.
-        at_once: Calls that it gets at once; what the first user asks for counts.
+        at_once: Its parallel calls; what the first user asks for counts.
     """
     mine = _by_loop.setdefault(asyncio.get_running_loop(), {})
     key = endpoint.model_dump_json()

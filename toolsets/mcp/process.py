@@ -99,7 +99,7 @@ class BoundedLines:
 
 
 class WholeText:
-    """Makes U+FFFD of what is no character in JSON: half a pair in an escape, or no UTF-8.
+    """Makes U+FFFD of what is not a character in JSON: half a pair in an escape, or no UTF-8.
 
     Readers of JSON refuse a whole message for one of them.
     """
@@ -110,7 +110,7 @@ class WholeText:
         self._held = b""
 
     def feed(self, chunk: bytes, *, final: bool = False) -> bytes:
-        """Return the next bytes, but for an escape that has only begun at their end."""
+        """Return the next bytes, except for an escape that has only begun at their end."""
         text = self._held + self._decoder.decode(chunk, final).encode()
         self._held = b""
         parts: list[bytes] = []
@@ -144,7 +144,7 @@ def request_of(line: TooLong) -> int | None:
 
 
 CHUNK = 64 * 1024
-"""Bytes that are read at once."""
+"""Bytes of one read."""
 _INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ")
 """What each server may know of ours: its configuration gives the rest."""
 _LEAVE_S, _TERM_S, _KILL_S = 2.0, 1.0, 2.0
@@ -207,7 +207,7 @@ class ProcessTransport(ClientTransport):
     Attributes:
         ended: Whether the server has closed its output: nothing more is answered.
         last_lines: The last lines of its standard error, which go to the debug log.
-        strange: The last line of its standard output that is no message; "" without any.
+        strange: The last line of its standard output that is not a message; "" without any.
         left: Set while nothing of it runs.
     """
 
@@ -279,7 +279,7 @@ class ProcessTransport(ClientTransport):
         for text in (line, with_whole_characters(line)):
             with suppress(ValueError):
                 return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-        self._note(line[:_MOST_LOGGED], "which is no message")
+        self._note(line[:_MOST_LOGGED], "which is not a message")
         return None
 
     def _refusal(self, line: TooLong) -> SessionMessage | None:

@@ -1,4 +1,4 @@
-"""A session with a server, and its tools as models are given them."""
+"""A session with a server, and its tools as models see them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def usable_schema(schema: object) -> dict[str, Any]:
     the server checks arguments anyway.
 
     Raises:
-        SchemaError: It can't be said so, or it is no JSON Schema.
+        SchemaError: It can't be said so, or it is not JSON Schema.
     """
     if not isinstance(schema, dict):
         raise SchemaError(f"its JSON Schema is {_noun(schema)}, not an object")
@@ -168,7 +168,7 @@ def readable_tools(
     left_out: dict[str, str] = {}
     for number, tool in enumerate(tools, 1):
         if not isinstance(tool, dict):
-            left_out[f"#{number}"] = "it is no object"
+            left_out[f"#{number}"] = "it is not an object"
             continue
         read = cast("dict[str, Any]", tool)
         name = read.get("name")
@@ -278,7 +278,7 @@ _SESSION_OPTIONAL = ("annotations", "_meta", "icons")
 def readable_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result as the protocol has it: the call is made, and must not be made again.
 
-    What is no content becomes a text that shows it.
+    What is not a content becomes a text that shows it.
     """
     read = dict(result)
     if not _CONTENTS & set(read) and set(read) - _BESIDE:
@@ -377,7 +377,7 @@ _BEFORE_HANDSHAKE = "2025-11-25"
 
 
 MOST_TOOLS = 1_000
-"""Of a server. Models are told of a hundred or two at most."""
+"""Of a server. Models are offered a hundred or two at most."""
 _MOST_LISTED = 8 * 1024 * 1024
 """Bytes of all tools of a server, page by page."""
 

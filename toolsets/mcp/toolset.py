@@ -65,7 +65,7 @@ class McpToolset(AbstractToolset[None]):
         """Return the server's tools, as they are now.
 
         Raises:
-            ToolsetError: The server can't be had, or gives none in time, and never did.
+            ToolsetError: The server is not available, or gives none in time, and never did.
         """
         try:
             self._tools = await self._entered().tools(self._limits.seconds)
@@ -177,7 +177,7 @@ async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint
         return _of_file(Path(name), variables)
     slug, _, block_name = name.removeprefix(_BLOCK).partition("/")
     if slug != _SLUG or not block_name:
-        raise InputError(f"{name} is no block of an MCP server.", "Write block:mcp-server/NAME.")
+        raise InputError(f"{name} is not a block of an MCP server.", "Write block:mcp-server/NAME.")
     try:
         block = await McpServer.aload(block_name)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What runs inside the sandbox: it imports the standard library and nothing of this package.
+"""The programs inside the sandbox: they import the standard library and nothing of this package.
 
-It never knows what result is right. Its files are read as text and run there, not imported.
+They never know which result is right. Their files are read as text and run there.
 """

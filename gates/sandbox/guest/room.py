@@ -35,7 +35,7 @@ class Room:
         os.makedirs(folder, exist_ok=True)
 
     def end_processes(self) -> None:
-        """Kill whatever runs beside this process, and wait until it is gone."""
+        """Kill all other processes, and wait until they are gone."""
         while True:
             if self._isolated:
                 _kill(-1)

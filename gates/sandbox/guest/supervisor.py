@@ -108,7 +108,7 @@ def _write(line: str) -> None:
 
 
 def _load(name: str) -> types.ModuleType:
-    """Import a file beside this one under no name that anything else could import it by."""
+    """Import a file next to this one under no name that anything else could import it by."""
     spec = importlib.util.spec_from_file_location(name, os.path.join(_HERE, f"{name}.py"))
     if spec is None or spec.loader is None:
         raise ImportError(name)

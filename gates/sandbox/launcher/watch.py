@@ -1,4 +1,4 @@
-"""What the processes of a sandbox use together, and the control group that bounds it."""
+"""Resource use of a sandbox's processes, and the control group that bounds it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CpuTime:
 
     def look(self, seen: Mapping[object, Times], elapsed_s: float) -> float:
         """Return the seconds so far; `seen` is what there is now, by what tells processes apart."""
-        # What was before the first look is no sign of anything.
+        # What was before the first look is not a sign of anything.
         known = seen if self._before is None else self._before
         for process, times in known.items():
             if process not in seen:
@@ -164,7 +164,7 @@ def send_buffer() -> int:
     try:
         with open("/proc/sys/net/core/wmem_default") as file:
             return int(file.read())
-    except OSError:  # Not in every container; it is what Linux has unless it is told otherwise.
+    except OSError:  # Not in every container; it is Linux's default.
         return 212_992
 
 

@@ -290,7 +290,7 @@ def bubblewrap_command(config: Config, code: str, line: int) -> list[str]:
 
 
 def _ancestors(paths: list[str]) -> list[str]:
-    """Return the folders above `paths`: bubblewrap would make them, but for root alone."""
+    """Return the folders above `paths`: bubblewrap would make them, except for root alone."""
     found: set[str] = set()
     for path in paths:
         while (path := os.path.dirname(path)) != "/":

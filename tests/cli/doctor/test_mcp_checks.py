@@ -1,4 +1,4 @@
-"""`doctor` says of each MCP server whether it can be had, and which tools it has."""
+"""`doctor` says of each MCP server whether it is available, and which tools it has."""
 
 from __future__ import annotations
 

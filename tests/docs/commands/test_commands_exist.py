@@ -67,8 +67,8 @@ def test_what_exists_is_no_problem(program: Any, command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        ("walk", "walk is no command"),
-        ("memory lessons", "lessons is no command"),
+        ("walk", "walk is not a command"),
+        ("memory lessons", "lessons is not a command"),
         ("run --modle demo", "it has no option --modle"),
         ("memory persona NAME --why so", "it has no option --why"),
         ("--jsno", "it has no option --jsno"),

@@ -64,7 +64,7 @@ def test_what_is_no_address_is_a_wrong_setting(address: str) -> None:
     fault = find_fault(address)
     assert fault is not None
     assert (fault.is_setting, "PREFECT_API_URL" in fault.fix) == (True, True)
-    assert fault.why.startswith("it is no address: ")
+    assert fault.why.startswith("it is not an address: ")
 
 
 def test_a_key_that_is_refused_is_not_called_missing() -> None:

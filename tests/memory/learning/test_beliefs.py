@@ -21,7 +21,7 @@ def learn_from(*episodes: Episode, config: LearningConfig = PLAIN) -> Beliefs:
 
 
 def almost_equal(first: Any, second: Any) -> bool:
-    """Equal but for rounding, in whatever both hold."""
+    """Equal except for rounding, in whatever both hold."""
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(
             almost_equal(first[key], second[key]) for key in first

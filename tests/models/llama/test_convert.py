@@ -214,7 +214,7 @@ def test_what_no_grammar_can_say_is_an_error(schema: Any) -> None:
 
 
 def test_what_is_no_json_is_an_error() -> None:
-    with pytest.raises(InputError, match="it is no JSON"):
+    with pytest.raises(InputError, match="it is not JSON"):
         schema_grammar("{")
 
 

@@ -1,4 +1,4 @@
-"""What is no model file is refused before llama.cpp sees it, with the path and the reason."""
+"""What is not a model file is refused before llama.cpp sees it, with the path and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text goes on at once, but for what may be a call."""
+"""Text goes on at once, except for what may be a call."""
 
 from __future__ import annotations
 

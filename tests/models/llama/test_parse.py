@@ -1,4 +1,4 @@
-"""Calls are found in what known models write, and nothing that is no call is lost."""
+"""Calls are found in what known models write, and nothing that is not a call is lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_calls_are_taken_out(text: str, kept: str, calls: list[LocalToolCall]) -
         '{"name": "Rome", "population": 3}',
         '{"name": "weather", "population": 3}',
         '{"city": "Rome"}',
-        f"In a sentence {BARE} is no call.",
+        f"In a sentence {BARE} is not a call.",
         "[1, 2]",
         "{",
         "<tool_call>nothing</tool_call>",

@@ -1,4 +1,4 @@
-"""A text in a conversation is no special token, whatever it looks like: only the template's are."""
+"""A text in a conversation is not a special token, whatever it looks like: the template's are."""
 
 from __future__ import annotations
 

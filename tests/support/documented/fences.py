@@ -1,4 +1,4 @@
-"""Fenced blocks of the pages that users read. Pure but for reading them."""
+"""Fenced blocks of the pages that users read. Pure except for reading them."""
 
 from __future__ import annotations
 

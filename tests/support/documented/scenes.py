@@ -92,7 +92,7 @@ class Scene:
     Attributes:
         code: The exit code of the last of them.
         copied: Whether their data folder may be kept, and copied for the next command. A run that
-            waits is one of the server's too, so that it can't be had twice.
+            waits is one of the server's too, so that it is not available twice.
     """
 
     commands: tuple[str, ...] = ()

@@ -89,7 +89,7 @@ def problem_of(words: tuple[str, ...], command: Any) -> str | None:
         context = command.context_class(command, resilient_parsing=True)
         _, found, left = command.resolve_command(context, rest)
         if found is None:
-            return f"{rest[0]} is no command"
+            return f"{rest[0]} is not a command"
         command, rest = found, left
     known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"}

@@ -22,7 +22,7 @@ _CATEGORIES = [
 
 
 def episode(step: str = "S1", attempt: int = 1, **given: Any) -> Episode:
-    """An attempt that succeeded, but for what is given."""
+    """An attempt that succeeded, except for what is given."""
     succeeded = given.setdefault("succeeded", given.get("category") is None)
     values: dict[str, Any] = {
         "run": "run-1",

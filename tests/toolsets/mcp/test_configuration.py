@@ -83,7 +83,7 @@ def test_what_is_no_configuration_is_refused_with_an_example(text: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ("x", "is no object"),
+        ("x", "is not an object"),
         ({}, "neither command nor url"),
         ({"command": "x", "url": "https://x"}, "both command and url"),
         ({"command": ""}, "neither command nor url"),

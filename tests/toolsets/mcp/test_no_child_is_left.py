@@ -13,7 +13,7 @@ import pytest
 
 
 def ended(pid: int) -> bool:
-    """Wait for the end of a process that is no child of ours."""
+    """Wait for the end of a process that is not a child of ours."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -209,7 +209,7 @@ async def test_closing_refuses_what_is_still_asked() -> None:
     [
         (("no-such-server",), "no-such-server: No such file or directory"),
         (("false",), "its process ended"),
-        (("echo", "hello"), "it wrote a line which is no message: hello"),
+        (("echo", "hello"), "it wrote a line which is not a message: hello"),
     ],
 )
 async def test_what_can_not_be_started_is_told_with_the_reason(
@@ -277,7 +277,7 @@ async def test_a_tool_that_is_wrong_is_left_out_by_name_and_costs_no_other(
         "'dangling' is left out: its JSON Schema has a reference to what isn't in it: "
         "'#/$defs/gone'",
         f"'#{len(TOOLS) + 5}' is left out: it has no name",
-        f"'#{len(TOOLS) + 6}' is left out: it is no object",
+        f"'#{len(TOOLS) + 6}' is left out: it is not an object",
         "'echo' is left out: the server has another tool of that name, which is used",
     ]
 

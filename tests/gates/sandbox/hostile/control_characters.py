@@ -1,4 +1,4 @@
-"""Writes what is no text, and what moves a cursor."""
+"""Writes what is not a text, and what moves a cursor."""
 
 import os
 
