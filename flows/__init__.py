@@ -1,5 +1,5 @@
 """The flow: it compiles, schedules and drives a plan, up to its answer and its result.
 
-`compile`, `schedule` and `events` are pure; `drive`, `attempt` and `execute` carry out what they
-decide. Sub-packages hold what a run has beside its steps: bounds, approval, storage, spans.
+`plan.compile` and `plan.schedule` decide, purely; `drive`, `attempt` and `execute` carry that out.
+`prefect_io` is all that talks to the Prefect server.
 """

@@ -97,7 +97,7 @@ class Answering:
     async def _typed(
         self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]
     ) -> RunAnswer:
-        """Have it written as JSON that fits the schema, told each time what was wrong."""
+        """Have it written as JSON that fits the schema; each repair request says what was wrong."""
         if not outputs:
             return RunAnswer("")
         if len(outputs) == 1 and not await self._problem(text := _as_json(outputs[0].text)):

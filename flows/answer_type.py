@@ -1,4 +1,4 @@
-"""The type that code asks of an answer, beside the schema that the run keeps."""
+"""The Python type of an answer, in addition to the schema that the run stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run asks a person: questions are stored, and answers looked for."""
+"""Approvals in a run: questions are stored, and answers are awaited."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Questio
 
 
 def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
-    """Write the steps with all that their models are told: nothing is cut."""
+    """Write the steps with all that their models read: nothing is cut."""
     objective = _quoted(plan.objective).lstrip()
     yield objective if "`" in objective else f"**{objective}**"
     money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"

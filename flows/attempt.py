@@ -1,4 +1,4 @@
-"""One attempt at a step: what led to it is carried out, and what a failure leads to is decided."""
+"""One attempt at a step: it is carried out, and its failure is routed."""
 
 from __future__ import annotations
 

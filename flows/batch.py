@@ -243,7 +243,7 @@ async def run_batch(
     Args:
         lines: JSON, as `read_line` has it.
         options: For every line that does not say otherwise.
-        concurrency: Lines to run at once; each has its own `max_concurrency`.
+        concurrency: Lines to run in parallel; each has its own `max_concurrency`.
         output: What earlier starts left.
     """
     lines = [*lines]
@@ -325,7 +325,7 @@ async def swarm_batch(
         input_path: JSONL file on the worker, an absolute path: one objective or plan a line.
         output_path: File on the worker for the results, an absolute path: a line for each.
         options: Models and budgets of every line that has none of its own.
-        concurrency: Lines to run at once.
+        concurrency: Lines to run in parallel.
         again: Whether all lines are done again; left empty, they are if a schedule started it.
             What the same flow run did before it crashed is never done again.
 

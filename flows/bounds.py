@@ -1,4 +1,4 @@
-"""What bounds a run and its calls, what is left of it, and what a plan is likely to cost."""
+"""Bounds of a run and its calls, the remaining budget, and the estimate of a plan's cost."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def call_limits(
 
 
 def concurrency_limits(options: SwarmOptions, models: Models) -> ConcurrencyLimits:
-    """Return how many attempts may run at once: what the models take where nobody says."""
+    """Return how many attempts may run in parallel: as many as the models accept by default."""
     names: dict[Tier, str] = {tier: options.model_of(tier) for tier in _TIERS}
     tiers: dict[str, int] = {
         tier: _first(

@@ -41,7 +41,7 @@ __all__ = ["Candidate", "Candidates", "Inspections"]
 
 @dataclass(frozen=True, slots=True)
 class Inspections:
-    """Has artifacts checked. `light` bounds the light gates that run at once."""
+    """Has artifacts checked. `light` bounds the light gates that run in parallel."""
 
     emit: EventSink
     light: asyncio.Semaphore
@@ -190,7 +190,7 @@ class Candidate:
 
     @property
     def error(self) -> str | None:
-        """What was wrong, for whoever tries next."""
+        """What was wrong, for the next attempt."""
         if self.result.category is not None:
             return self.result.error
         stopper = self.pipeline_result and self.pipeline_result.stopped_by

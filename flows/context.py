@@ -1,4 +1,4 @@
-"""What all parts of one run share, and what it has found out so far, step by step."""
+"""The context that all parts of one run share: plan, records of steps, budget, place."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StepRecord:
         truncated: Whether its output is cut off.
         best: The artifact that got furthest through the gates so far, as `progress` says.
         states: The Prefect states that whatever comes next waits for.
-        advice: What a person says to whoever makes the next attempt.
+        advice: A person's advice for the next attempt.
         prepared: The number of the attempt for which the last decision was carried out.
         taken_from: Where it was done, if it was taken over from another run.
     """
@@ -159,7 +159,7 @@ class StepRecord:
         self.reason = f"{category}: {reason}" if category else reason
 
     def advise(self, advice: str) -> None:
-        """Note what a person says to whoever makes the next attempt."""
+        """Note a person's advice for the next attempt."""
         self.advice = advice
 
     def prepare(self, attempt: int) -> None:

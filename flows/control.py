@@ -1,4 +1,4 @@
-"""What code around a running flow may see of it and ask of it."""
+"""Control of a running flow by the code around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carry out the schedule's commands through Prefect, and tell it what became of them."""
+"""The driver: it carries out the schedule's commands through Prefect and reports their outcomes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Driver:
     Attributes:
         asking: What a person is asked.
         restored: Ids of the steps that had succeeded in an earlier process.
-        begun: Ids of the steps whose first attempt has been told to have started.
+        begun: Ids of the steps whose first attempt has a started event.
     """
 
     context: RunContext
@@ -257,7 +257,7 @@ class Driver:
         save_step(self.context.run, self.context.records[step], self.statuses[step])
 
     def _report_ready(self) -> None:
-        """Tell of the steps that have become ready; those that start at once are ready too."""
+        """Emit the steps that have become ready; those that start immediately are ready too."""
         now = self.clock()
         for step, status in self.statuses.items():
             if status == "ready":

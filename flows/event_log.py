@@ -61,7 +61,7 @@ class _WithoutEnds(logging.Filter):
 def logged(flow_run_id: str) -> Generator[EventSink]:
     """Yield what writes events to the log of the flow run that is under way.
 
-    Whoever has Prefect log everything (DEBUG) gets its own lines too.
+    At Prefect's level DEBUG its own lines are logged too.
     """
     logger, state = get_run_logger(), LogState()
 
@@ -95,7 +95,7 @@ def recorded(control: RunControl, run: RunFolder, flow_run_id: str) -> Generator
     """Yield a control whose listener keeps events in the run's folder, and then tells them on.
 
     The flow run's log gets its lines from them. The first event says that the run began. What ends
-    the run by an error is told as its last one.
+    the run by an error is emitted as its last one.
     """
     with opened_log(run.folder / EVENTS) as log, logged(flow_run_id) as write:
 

@@ -1,4 +1,4 @@
-"""Run a compiled plan to its result: drive it, answer, report."""
+"""Execution of a compiled plan to its result: drive, answer, report."""
 
 from __future__ import annotations
 

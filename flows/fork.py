@@ -1,4 +1,4 @@
-"""Forking a run: a new one takes over what another one has finished."""
+"""Forks of runs: a new run takes over finished steps of another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's way to the memory: what planners are shown, and attempts that are remembered."""
+"""A run's use of the memory: facts for planners, and episodes of attempts."""
 
 from __future__ import annotations
 

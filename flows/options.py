@@ -1,4 +1,4 @@
-"""What a person may set for a run, and what of it may change when it is resumed."""
+"""Options of a run, and those that may change when it is resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run's plan comes from, and looking around before it is made."""
+"""The source of a run's plan, and exploration before it is made."""
 
 from __future__ import annotations
 

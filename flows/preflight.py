@@ -1,4 +1,4 @@
-"""What is checked before a run starts: models, toolsets, gates and room on the disk."""
+"""Checks before a run starts: models, toolsets, gates and room on the disk."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
 
 
 def _most_at_once(options: SwarmOptions) -> int:
-    """The most attempts at once that the user asks for; 1 where nobody does."""
+    """The most parallel attempts that the user asks for; 1 by default."""
     asked = [options.max_concurrency, *(tier.concurrency for tier in options.tiers.values())]
     return max(filter(None, asked), default=1)
 
@@ -262,7 +262,7 @@ def _offered(
     options: SwarmOptions, names: frozenset[str], titles: Mapping[str, str]
 ) -> frozenset[str]:
     if options.toolsets is None:
-        # Whoever wants a planner to be shown nothing means what nobody configured, too.
+        # A planner that is to be shown nothing isn't shown configured toolsets, either.
         held_back = _UNLESS_NAMED if options.plan_context else {*_UNLESS_NAMED, "python"}
         return names - held_back
     wanted = {titles.get(name, name) for name in options.toolsets}

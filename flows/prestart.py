@@ -107,7 +107,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class PrestartedRequests:
-    """Requests that are made ahead of a plan, as many at once as attempts may run.
+    """Requests that are made before a plan is complete, as many in parallel as attempts may run.
 
     Each is paid for under a key of its own. The attempt whose request is equal takes the answer;
     what no attempt needs is cancelled.
@@ -130,12 +130,12 @@ class PrestartedRequests:
         init=False, default_factory=dict[asyncio.Task[SubagentResult], str]
     )
     _given: list[SubagentRequest] = field(init=False, default_factory=list[SubagentRequest])
-    # Whoever offers requests may do so from within another one, or from a task run.
+    # Requests may be offered from within another one, or from a task run.
     _context: Context = field(init=False, default_factory=copy_context)
 
     @property
     def begun(self) -> frozenset[str]:
-        """The steps that have been told to have started, and that no attempt has taken."""
+        """The steps that have a started event, and that no attempt has taken."""
         return frozenset(asked.request.step for asked in self._asked.values())
 
     @property
@@ -234,7 +234,7 @@ class PrestartedRequests:
     def _end(self, task: asyncio.Task[SubagentResult]) -> None:
         del self._running[task]
         if not task.cancelled():
-            task.exception()  # Whoever takes the answer sees it.
+            task.exception()  # The taker of the answer sees it.
         self._start()
 
     async def _ask(self, request: SubagentRequest) -> SubagentResult:

@@ -1,4 +1,4 @@
-"""What an attempt's model is asked; inputs that it has no room for are summarised."""
+"""The request of an attempt; inputs that don't fit are summarised."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def attempt_request(
 
 
 def _remarks(record: StepRecord, decision: Decision | None, limit: int) -> tuple[Quote, ...]:
-    """What the next attempt is told: what was wrong, what a person says, what helped elsewhere."""
+    """Feedback for the next attempt: what was wrong, a person's advice, what helped elsewhere."""
     if decision is None or decision.action in ("SAMPLE", "CONTINUE"):
         return ()
     failures = [failure for failure in failures_of(record) if failure.revision == record.revision]

@@ -1,4 +1,4 @@
-"""Go on with a run that ended early, or fork one."""
+"""Resuming a run that ended early, and forking one."""
 
 from __future__ import annotations
 

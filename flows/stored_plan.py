@@ -223,7 +223,7 @@ def open_ledger(
         # A full disk costs later processes of the run this line, not the call its answer.
         with suppress(StorageError):
             run.append(ACCOUNTS, booking)
-        # What was paid for under another key has been told of.
+        # What was paid for under another key has been reported.
         if booking.is_settled and (booking.usage.requests or booking.tokens):
             emit(_spent(booking, accounts.usage))
 

@@ -1,4 +1,4 @@
-"""The flow: an objective becomes a plan, the plan a run, the run an answer."""
+"""The flow `swarm`: from an objective to a plan, a run and an answer."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ async def _execute(
 async def _run_with_models(
     run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
-    """Return the result; whoever listens hears of waits for providers on the way."""
+    """Return the result; sinks get waits for providers on the way."""
     waits = waits_to(wait_events(control.listener))
     with terminable(control), refused_providers(), waits:
         async with open_models(), toolsets_of_run(str(flow_run.id), options) as toolsets:
@@ -348,7 +348,7 @@ def _begin(
 def _check_without_inputs(run: RunFolder) -> None:
     if given := stored_inputs(run):
         raise InputError(
-            f"A fork was given the input {next(iter(given))!r} beside its plan.",
+            f"A fork was given the input {next(iter(given))!r} in addition to its plan.",
             "Put it into the plan's own inputs.",
         )
 

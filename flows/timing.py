@@ -1,4 +1,4 @@
-"""Where the time of a run went: its clock, and its spans."""
+"""Timing of a run: its clock and its spans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a swarm remembers: one `Episode` for each attempt at a step, written once, when it ends."""
+"""Episodes: one for each attempt at a step, written once, when it ends."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class GateOutcome(Frozen):
 class Episode(Frozen):
     """One attempt at one step: who tried what, how, and with which result.
 
-    Times are seconds since the Unix epoch, UTC. Texts are bounded by whoever writes the episode.
+    Times are seconds since the Unix epoch, UTC. The writer of the episode bounds its texts.
 
     Attributes:
         namespace: Whose memory it is; nothing is ever read across namespaces.

@@ -1,4 +1,4 @@
-"""What is to be forgotten, and finding and removing it outside the memory."""
+"""Erasure outside the memory: finding and removing what is to be forgotten."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class KuzuGraph:
     def add(self, entries: Sequence[LogEntry]) -> None:
         """Add new episodes; a step's attempts come in order, in one call or several.
 
-        Adding many at once is much quicker.
+        Adding many in one call is much quicker.
 
         Raises:
             MemoryStoreError: It can't be written; nothing was added.

@@ -95,7 +95,7 @@ _CLOSE = b"null\n"
 class GraphProcess:
     """A database that a process of its own has open for writing, for one caller at a time.
 
-    Closing ends that process. If this process ends without closing, it ends at once.
+    Closing ends that process. If this process ends without closing, it ends immediately.
 
     Args:
         path: The file. It is made if need be.

@@ -1,4 +1,4 @@
-"""What the memory needs of a log, an embedder, a vector index and a graph.
+"""Protocols of the memory's log, embedder, vector index and graph.
 
 Every implementation passes the conformance suite in `tests/support/memory/conformance`.
 """
@@ -22,7 +22,7 @@ Vectors = NDArray[np.float32]
 
 
 class EpisodeLog(Protocol):
-    """The source of truth: append-only rows that any number of processes write at once.
+    """The source of truth: append-only rows that any number of processes write in parallel.
 
     All calls are safe from any thread and process, block, and raise `MemoryStoreError` where the
     store can't be opened, read or written.

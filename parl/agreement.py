@@ -1,4 +1,4 @@
-"""How far a plan agrees with the wanted plan, and its reward in training. Pure."""
+"""Agreement of a plan with the wanted plan, and its reward in training. Pure."""
 
 from __future__ import annotations
 

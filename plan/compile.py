@@ -27,7 +27,7 @@ __all__ = [
 
 
 Use = Literal["persona", "tier", "lesson", "time"]
-"""What a memory was used for: who does a step, where it begins, what it is told, its turn."""
+"""The use of a memory: a step's persona, first tier, lesson or priority."""
 
 
 class Recalled(Frozen):
@@ -49,7 +49,7 @@ class StepRecall(Frozen):
         by: What decided: what similar steps showed, the wish to find out, or the plan as it is.
         instructions: The persona's own, where it isn't the planner's agent; "" else.
         expected_s: Seconds that an attempt at such a step takes; None if nothing is known.
-        lesson: What the agent is told of earlier steps, quoted; "" for nothing.
+        lesson: The lesson for the agent from earlier steps, quoted; "" for nothing.
     """
 
     step: str
@@ -71,7 +71,8 @@ class StepDefaults:
 
     Attributes:
         max_attempts: Attempts a step may take.
-        gates: What a person asks for beside the gates of an output kind; see `select_gates`.
+        gates: Gates that a person asks for in addition to those of an output kind; see
+            `select_gates`.
     """
 
     max_attempts: int = 9
@@ -88,7 +89,7 @@ class CompiledStep:
         upstream: Ids of the steps whose outputs it reads.
         priority: Length of the longest path from its start to the plan's end, in the unit of the
             durations it was compiled with; in steps where none were given.
-        persona: Who the agent is to the memory; "" for whoever the planner made up.
+        persona: Who the agent is to the memory; "" for an agent that the planner invented.
         timeout_s: Seconds an attempt may take; None is its tier's.
         model: The model that does it; "" for its tier's.
         settings: How that model is asked.
@@ -130,10 +131,10 @@ class CompiledPlan:
     Attributes:
         final_step: The step whose output is the answer as it stands, if the plan names one.
         inputs: Names and texts of what the plan is given; `inputs_of` says who reads which.
-        rules: What every agent is told: the plan's constraints and assumptions.
+        rules: Rules for every agent: the plan's constraints and assumptions.
         content_hash: SHA-256 over what running the plan depends on; the same in every process and
             Python version. Priorities do not count, since they change when, not what. Nor do the
-            most attempts, which whoever resumes a run may raise.
+            most attempts, which a resume may raise.
     """
 
     objective: str
@@ -145,7 +146,7 @@ class CompiledPlan:
     content_hash: str
 
     def instructions_for(self, system_prompt: str) -> str:
-        """Return an agent's instructions: its own system prompt and what every agent is told."""
+        """Return an agent's instructions: its own system prompt and the rules for every agent."""
         return "\n".join([system_prompt, *self.rules])
 
     def step(self, step_id: str) -> CompiledStep:

@@ -1,1 +1,1 @@
-"""All that is kept of a run: its folder, result, events, questions and accounts. No Prefect."""
+"""Storage of a run: folder, result, events, questions and accounts. No Prefect."""

@@ -1,4 +1,4 @@
-"""What a run's calls took, over all of its processes, and what it may spend. Pure."""
+"""Accounts of a run's calls, over all of its processes, and its budget. Pure."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _logger = logging.getLogger("prefect_swarm.store.folder")
 class Approvals:
     """What a run asks and was answered.
 
-    Any number of processes may answer and read at once; whoever holds the run's lock asks.
+    Any number of processes may answer and read in parallel; the holder of the run's lock asks.
     """
 
     run: RunFolder
@@ -66,7 +66,7 @@ class Approvals:
             named = question.model_copy(update={"id": numbered(question.id, number)})
             found, before = self._asked(named), self.readable_answer(named.id)
             if found.subject == question.subject:
-                # An edited plan is not an approval: the run goes by it, whoever stored it.
+                # An edited plan is not an approval: the run follows it.
                 if before is None:
                     return self._as_now(found, named)
                 if before.plan or counts_for(before, question.subject):

@@ -1,4 +1,4 @@
-"""How two plans and two runs differ."""
+"""Differences of two plans and of two runs."""
 
 from __future__ import annotations
 

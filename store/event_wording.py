@@ -167,7 +167,7 @@ def _ended(event: EndedEvent, state: LogState) -> str | None:
     if event.kind in ("skipped", "cancelled"):
         return _with_reason(f"{who} {event.kind}", event.reason)
     if event.attempt and event.step not in state.started:
-        # An earlier process has told of the attempt before.
+        # An earlier process has emitted the attempt before.
         before = ", ".join(_figures(event, state))
         return f"{who} had finished: {before}" if event.kind == "succeeded" else None
     if not event.attempt:

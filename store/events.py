@@ -1,4 +1,4 @@
-"""What happens in a run, as typed events. Times are seconds since the Unix epoch, UTC.
+"""Typed events of a run. Times are seconds since the Unix epoch, UTC.
 
 No event holds a prompt.
 """
@@ -52,7 +52,7 @@ class RunEvent(BaseModel, frozen=True, extra="ignore"):
     """Something that happened in a run.
 
     Attributes:
-        number: Counted from 1 over all processes that work on the run; 0 until it is told.
+        number: Counted from 1 over all processes that work on the run; 0 until it is emitted.
         at: When it happened.
         run: The run's id.
         kind: Which event it is.
@@ -181,7 +181,7 @@ class AnsweredEvent(RunEvent, frozen=True):
         why: What they say.
         by: Which way the answer came: `terminal`, `command`, `form`, `api`, `python`.
         name: Who gave it, as they say in the form.
-        answered_at: When they did; the event is told once the run has read it.
+        answered_at: When they did; the event is emitted once the run has read it.
     """
 
     kind: Literal["answered"] = "answered"

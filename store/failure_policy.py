@@ -1,4 +1,4 @@
-"""What failures lead to, as data: a table that a block, a YAML file or a parameter can hold."""
+"""The failure policy: a table of actions that a block, a YAML file or a parameter can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where runs lie on disk: one folder a run, each file written whole or not at all."""
+"""Run folders: one folder a run, each file written whole or not at all."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class RunFolder(FolderReader):
     def store(self, name: str, content: Content) -> str:
         """Write a file of the run, now or as soon as there is room for it; return its reference.
 
-        What can't be written is kept in memory, and written beside the next file that is stored.
+        What can't be written is kept in memory, and written together with the next file.
         """
         self.store_pending()
         try:
@@ -218,7 +218,7 @@ class RunFolder(FolderReader):
         self.names_below()
 
     def has_started(self) -> bool:
-        """Say whether the folder has anything of the run, beside the lock of who looks at it."""
+        """Say whether the folder has anything of the run except the lock."""
         with suppress(FileNotFoundError):
             return any(path.name != LOCK for path in self.folder.iterdir())
         return False

@@ -37,7 +37,7 @@ PLAN_QUESTION = "plan"
 
 MOST_SHOWN = 60_000
 """Characters of questions that a form has room for, or a terminal that asks. What is longer is
-approved by whoever has read it elsewhere: they have its `mark`."""
+approved by a person who has read it elsewhere: they have its `mark`."""
 MOST_KEPT = 1_000_000
 """Characters of a question that are kept. What is longer can't be shown whole by anything, and is
 not approved."""
@@ -86,7 +86,7 @@ class Answer(Frozen):
 
     Attributes:
         subject: The hash of what exactly they were shown; "" if an older version wrote it.
-        why: Why it is rejected; the planner, or whoever tries next, may be shown it.
+        why: Why it is rejected; the planner, or the next attempt, may be shown it.
         plan: The plan that takes the place of the run's, if it is `edited`.
         by: Which way it came: `terminal`, `command`, `form` (of the Prefect UI), `api` (a program
             that asks the Prefect server, such as an automation's), `python`; `edit` where an edited
@@ -108,7 +108,7 @@ class Answer(Frozen):
 
     @property
     def words(self) -> str:
-        """What a rejection is to whoever reads of it."""
+        """The words of a rejection for its readers."""
         words = f"A person rejected it{f': {self.why}' if self.why else ''}"
         return words if words.endswith((".", "!", "?")) else f"{words}."
 

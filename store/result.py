@@ -1,4 +1,4 @@
-"""What a run leaves: `SwarmResult` and its parts. Times are seconds since the Unix epoch, UTC."""
+"""The result of a run: `SwarmResult` and its parts. Times are seconds since the Unix epoch, UTC."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Usage(Frozen):
 
 
 class ShownAttempt(Frozen):
-    """An earlier attempt, and what a model is told of it."""
+    """An earlier attempt, and its lesson for a model."""
 
     run: str
     step: str
@@ -318,7 +318,7 @@ class Mitigation(Frozen):
     Attributes:
         symptom: What had failed: a failure's message without what differs each time, or
             `gate NAME:` for all that this gate finds.
-        target: The tier of ESCALATE; the persona of DELEGATE, where they are told apart; else "".
+        target: The tier of ESCALATE; the persona of DELEGATE, where they differ; else "".
         tried: Attempts that followed.
         worked: Those of them that succeeded. Failing otherwise isn't working.
         recurred: Those that had the very same symptom again.

@@ -1,1 +1,1 @@
-"""What a run asks of the Prefect server and its UI: flow runs, task runs, pages, forms."""
+"""All traffic with the Prefect server and its UI: flow runs, task runs, pages, forms."""

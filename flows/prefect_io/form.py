@@ -366,7 +366,7 @@ def _edited(
             return tuple(f"The edited plan: {problem}" for problem in found or ()), None
         return (), _data(found, before)
     if is_changed:
-        # Whoever changes a plan doesn't mean the plan that there was.
+        # A changed plan is not an approval of the old one.
         return (f"The plan was changed, but the decision was {choice!r}, not {EDIT!r}.",), None
     return (), None
 

@@ -166,7 +166,7 @@ async def hand_back(flow_run: FlowRun, here: RunPlace, error: RunLostError) -> N
     """Have a worker take a lost run later; returns where none could go on with it.
 
     It is due after a pause that grows, so that workers without its folder don't pass it to and fro.
-    It isn't Crashed: what puts a crashed run back at once would have it here again.
+    It isn't Crashed: an automation that restarts crashed runs would start it here again.
 
     Raises:
         Pause: It is AwaitingRetry, with the error's message.
@@ -178,7 +178,7 @@ async def hand_back(flow_run: FlowRun, here: RunPlace, error: RunLostError) -> N
         return
     wait_s = wait_before(times)
     state = AwaitingRetry(
-        message=f"Handed back, for {wait_s:.0f} s, to whoever has its folder. {error}",
+        message=f"Handed back, for {wait_s:.0f} s, to the worker that has its folder. {error}",
         scheduled_time=now("UTC") + timedelta(seconds=wait_s),
     )
     try:

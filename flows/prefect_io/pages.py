@@ -144,7 +144,7 @@ def every_step_has_page(steps: int) -> bool:
 
 
 def stands_out(step: StepResult, final_step: str | None) -> bool:
-    """Say whether a step of a longer plan has a page: others went as planned, at once."""
+    """Say whether a step of a longer plan has a page: the first attempt of others succeeded."""
     return (
         step.status == "failed"
         or len(step.attempts) > 1
@@ -183,7 +183,7 @@ def drawing_of(view: RunView) -> Callable[[Drawing], str]:
 _REFRESH_S = 2.0
 _SHARE = 25  # a refresh that takes long is made so much less often
 _STEP_SHARE = 10  # and so is a step's page: pages must not slow what shares the cores with them
-_AT_END = 8  # pages of steps that are made at once when all steps are over
+_AT_END = 8  # pages of steps that are made in parallel when all steps are over
 _CLOSING_S = 30.0
 _TITLE_CHARS = 200
 _DESCRIPTIONS = {
@@ -224,7 +224,7 @@ class RunPages:
         self._secrets = secrets_of(context.options.key_env)
 
     def start(self) -> None:
-        """Publish the pages and keep them up to date, beside the run."""
+        """Publish the pages and keep them up to date, in parallel to the run."""
         self._tasks.append(asyncio.create_task(self._keep()))
 
     def handle(self, event: RunEvent) -> None:
@@ -320,7 +320,7 @@ class RunPages:
         statuses = self.statuses()
         ended_at = None if result is None else self.clock()
         view = await self._masked(self.live.view(statuses, result, ended_at))
-        # A run that is over at once may not have come to it.
+        # A very short run may not have come to it.
         await self._find()
         await asyncio.gather(*(self._publish_all() for _ in range(_AT_END)))
         await self._refresh(view)

@@ -1,4 +1,4 @@
-"""Whether a configured Prefect server can be used, and which setting is wrong where it can't."""
+"""Checks of access to a configured Prefect server: which setting is wrong, if any."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ and be sent what is meant for this server. Its login is in its environment.
 It lives as long as its standard input is open, so it ends with the process that started it however
 that ends. Prefect's own temporary server would be started only after all of Prefect is imported,
 gets the terminal's Ctrl-C in the midst of a run, outlives a process that is killed, and is ended
-while it still writes what it heard of task runs: that is lost, with a traceback on the terminal.
+while it still writes what it received about task runs: that is lost, with a traceback on the
+terminal.
 """
 
 from __future__ import annotations

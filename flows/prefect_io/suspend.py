@@ -80,7 +80,7 @@ async def report_suspended(
 ) -> State[Any]:
     """Show the form of a run that is left: its flow run is paused, or suspended, and ends here.
 
-    The run's lock has to be free, so that whoever answers can have it gone on with.
+    The run's lock has to be free, so that the person who answers can resume it.
 
     Returns:
         The state of a flow run that can't be paused now; it shows no form.
@@ -99,7 +99,7 @@ async def report_suspended(
     try:
         async with get_client() as client:
             await desk.put(client, left.form, left.questions)
-            # Whoever answered before it was suspended could not have it gone on with.
+            # An answer from before the suspension could not resume it.
             pending = {question.id for question in Approvals(desk.run).pending()}
             if not error.questions or any(q.id not in pending for q in error.questions):
                 await wake(client, desk.flow_run.id)

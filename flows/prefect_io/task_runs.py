@@ -179,7 +179,7 @@ async def without_orphaned_task_runs(flow_run_id: str) -> AsyncGenerator[None]:
             if calls.broken:
                 await _end_open(run, calls, _LOST, settle_s=_SETTLE_S)
             else:
-                # Begun before: what the server heard of the killed process after this one began.
+                # Begun before: the server got events of the killed process after this one began.
                 await _end_open(run, calls, _KILLED if again else None)
             await until_state_seen(run, calls.ended)
 
@@ -214,7 +214,7 @@ async def _end_open(
 async def _open(
     client: PrefectClient, flow_run_id: UUID, ended: Collection[UUID], settle_s: float
 ) -> list[TaskRun]:
-    """Return the open task runs, when only the ends of those in `ended` are still to be heard.
+    """Return the open task runs, when only the ends of those in `ended` are still missing.
 
     What was cancelled just now ends itself; the server hears of it a moment later.
     """
@@ -303,13 +303,13 @@ class _Edge(PrefectFuture[Any]):
         return _NOT_READY
 
     def wait(self, timeout: float | None = None) -> None:
-        """Return at once."""
+        """Return immediately."""
 
     def result(self, timeout: float | None = None, raise_on_failure: bool = True) -> Any:
         """Return nothing: only its id counts."""
 
     def add_done_callback(self, fn: Callable[[PrefectFuture[Any]], None]) -> None:
-        """Call it at once: the task run is over."""
+        """Call it immediately: the task run is over."""
         fn(self)
 
 

@@ -1,4 +1,4 @@
-"""Which Prefect server a process uses: the configured one, or a temporary one of its own."""
+"""The Prefect server of a process: the configured one, or a temporary one of its own."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def until_quiet(
 
 _START_S = 120.0
 _STOP_S = 75.0
-"""It writes what it heard and ends by itself; where nothing moves for seconds, it ends too."""
+"""It writes what it received and ends by itself; where nothing moves for seconds, it ends too."""
 _POLL_S = 0.1
 _LOGIN_BYTES = 32
 
@@ -282,7 +282,7 @@ def refusal_of_request(
     for name, value in headers:
         found.setdefault(name, []).append(value)
     hosts = found.get(b"host", [])
-    # Two hosts could mean one for whoever checks and another for whoever answers.
+    # With two hosts the check could use one and the server the other.
     if len(hosts) != 1 or not is_loopback(host_name(hosts[0].decode("latin-1"))):
         return Refusal(403, _WRONG_HOST)
     # A browser alone sends it. The server has no pages, so each origin is a foreign one.

@@ -247,7 +247,7 @@ def _unwritable(folder: Path, error: OSError) -> MemoryStoreError:
 
 
 _GRAPH_PORTION = 10_000
-"""Entries that are added to the graph at once: a call costs about 0.2 s, an entry some memory."""
+"""Entries added to the graph in one call: a call costs about 0.2 s, an entry some memory."""
 _TRIES = 5
 
 
@@ -290,7 +290,7 @@ def consolidate(
 
     New entries are added to a copy of the last generation. It is built from scratch if there is no
     last generation, it is damaged or another log's, `full` is set, the embedder is another, or
-    something was forgotten; then older generations, which hold that, are removed at once.
+    something was forgotten; then older generations, which hold that, are removed immediately.
 
     If it is killed, the last generation stays as it was, and the next call removes the remains.
 

@@ -1,4 +1,4 @@
-"""What is learned from the log: values, durations, credit and rewards.
+"""Learning from the log: values, durations, credit and rewards.
 
-Pure, except for `storage`, which keeps it so that a process needn't read the whole log.
+Pure, except for `after_run` and the storage of beliefs.
 """

@@ -1,4 +1,4 @@
-"""Which persona and which tier a step gets. Pure: the same log and seed give the same choice."""
+"""The choice of a step's persona and tier. Pure: the same log and seed give the same choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What similar attempts say about a choice, and the posterior of each arm. Pure."""
+"""Evidence of similar attempts about a choice, and the posterior of each arm. Pure."""
 
 from __future__ import annotations
 

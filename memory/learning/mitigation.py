@@ -1,4 +1,4 @@
-"""Which mitigations have worked on failures, and when they replace the policy's. Pure.
+"""Mitigations that have worked on failures, and when they replace the policy's. Pure.
 
 Mitigations are looked up for the same symptom, else for all symptoms of the same gate. Only those
 that were tried a few times count. The policy's next action stays unless it mostly failed and

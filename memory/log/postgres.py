@@ -241,7 +241,7 @@ class PostgresLog:
         text = which.containing
         query = "".join([_POSITIONS if text is None else _TEXTS, where.sql, " ORDER BY position"])
         values = [escape_nul(value) for value in where.values]
-        # A named cursor doesn't fetch all texts at once.
+        # A named cursor doesn't fetch all texts together.
         with db.transaction(), db.cursor("positions") as cursor:
             cursor.execute(self._sql(query), values)
             return [

@@ -200,7 +200,7 @@ class _ThreadResource(Generic[_T]):
 
 
 class PerThread(Generic[_T]):
-    """Opens a resource for each thread that asks; closes it when the thread ends, or all at once.
+    """Opens a resource for each thread that asks; closes it when the thread ends, or all together.
 
     Args:
         open_resource: Opens a resource.

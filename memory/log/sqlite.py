@@ -164,7 +164,7 @@ _WAITED_FOR = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQL
 
 
 class Connections:
-    """Opens a file for each thread and process that asks, and closes all at once.
+    """Opens a file for each thread and process that asks, and closes all together.
 
     Args:
         path: The file; it and its folder are created if missing.

@@ -1,1 +1,1 @@
-"""Personas: who does a kind of work, what became of them, and what was decided about them."""
+"""Personas: reusable agents, their records, and decisions about them."""

@@ -1,4 +1,4 @@
-"""Which personas there are, and decisions of planners and persons about them."""
+"""The registry of personas, and decisions of planners and persons about them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class EngineConfig:
         adapter: A GGUF file with a LoRA adapter that is applied to every answer. Engines of one
             file with different adapters, or none, share its weights.
         deterministic: Whether an answer is the same, to the last bit of its rounding, whatever is
-            computed beside it or was before. It takes a fifth to a third longer.
+            computed in parallel or was before. It takes a fifth to a third longer.
         n_gpu_layers: Layers that a GPU holds and computes; None is all of them where llama.cpp was
             built with GPU support, else 0.
         cache_type: How the KV cache is kept; None is f16. The others need less memory and use

@@ -1,4 +1,4 @@
-"""From a request of pydantic-ai to the engine's, and back."""
+"""Conversion between pydantic-ai's requests and the engine's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class LlamaCppSettings(ModelSettings, total=False):
-    """Settings of a request to a local model, beside those every model has."""
+    """Settings of a request to a local model, in addition to those every model has."""
 
     llamacpp_grammar: str
     """GBNF that the answer obeys; its start rule is `root`. A call may be written instead where
@@ -101,7 +101,7 @@ def offered_tools(
     Args:
         settings: The request's.
         parameters: What tools there are.
-        has_called: Whether the conversation has calls: if so, what tools there are is told even
+        has_called: Whether the conversation has calls: if so, the tools are named even
             where none may be called.
 
     Raises:
@@ -283,7 +283,7 @@ async def streamed_text(
     finally:
         await stop()
         if not task.cancelled():
-            # Whoever left before the end has no use for what it ended with.
+            # A reader that left before the end needs no reason for it.
             task.exception()
 
 

@@ -78,7 +78,7 @@ class Batcher:
         return bool(self._waiting) or any(slot.run for slot in self._slots)
 
     def add(self, job: Job) -> None:
-        """Queue a job, or answer it at once with the error in it."""
+        """Queue a job, or answer it immediately with the error in it."""
         try:
             self._waiting.append((job, self._prompt_tokens(job)))
         except Exception as error:  # noqa: BLE001 - whatever is wrong, the caller gets it

@@ -123,7 +123,7 @@ class Engine:
     def unload(self) -> None:
         """Free the memory once the requests so far have ended; the next request loads again.
 
-        It returns at once.
+        It returns immediately.
         """
         self._inbox.put(_Unload())
 

@@ -33,7 +33,7 @@ __all__ = [
 
 
 MOST_COUNTED = 200
-"""A bound above this is left to whoever validates: a grammar has a rule for each repetition."""
+"""A bound above this is left to validation: a grammar has a rule for each repetition."""
 
 _HEX = "[0-9a-fA-F]"
 _DATE = r'[1-9] [0-9]{3} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | "1" [0-9] | "2" [0-8])'

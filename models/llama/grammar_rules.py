@@ -1,4 +1,4 @@
-"""Several JSON Schemas that hold at once, as a single schema."""
+"""Several JSON Schemas merged into a single one."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def repeated(item: str, least: int, most: int | None) -> str:
 
 
 def with_prefix(grammar: str, prefix: str) -> str:
-    """Return a grammar whose rules have other names, so that it can stand beside another."""
+    """Return a grammar whose rules have other names, so that both fit into one grammar."""
     return _NAMES.sub(lambda found: prefix + found[1] if found[1] else found[0], grammar)
 
 

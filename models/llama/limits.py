@@ -1,4 +1,4 @@
-"""How a model file is served where the user sets nothing, and what its answers may take."""
+"""Defaults for serving a model file, and limits of its answers."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ __all__ = [
 
 
 _NOUN = "model file"
-# The engine with an adapter gets few requests, at most the further plans of one objective at once,
-# so its cache can be smaller than that of the engine without.
+# The engine with an adapter gets few requests, at most the further plans of one objective in
+# parallel, so its cache can be smaller than that of the engine without.
 _ADAPTER_SLOTS = 3
 _EMBEDDED = Sizing(EngineConfig.n_ctx, EngineConfig.n_slots)
 
@@ -104,7 +104,7 @@ def engine_config_for(
 def config_with(config: EngineConfig, adapter: Path) -> EngineConfig:
     """Return how a file is served to requests that an adapter is applied to: plans, above all.
 
-    A plan is the same whatever else is planned beside it, unless the cache has to be quantised.
+    A plan is the same whatever else is planned in parallel, unless the cache has to be quantised.
     """
     return replace(
         config,

@@ -231,7 +231,7 @@ def stored_prefixes(
     settings = SwarmSettings()
     if not settings.prefix_store_mb:
         return None
-    # How many there are at once changes nothing of what is computed for each.
+    # Their number changes nothing of what is computed for each.
     served = replace(config, n_slots=1, n_threads=None, n_ctx=1, seed=0, keep_loaded=False)
     files = [_identity(file) for file in (path, config.adapter) if file is not None]
     parts = [version("llama-cpp-python"), settings.requantise, *files, repr(served)]

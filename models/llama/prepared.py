@@ -22,7 +22,7 @@ __all__ = ["Prepared", "find_prepared", "make_requantised", "requantisation_for"
 
 _NOUN = "model file"
 _HEADER_BYTES = 16 * 2**20
-"""Room for what a file has beside its tensors: a vocabulary takes a few megabytes."""
+"""Room for the rest of a file, without its tensors: a vocabulary takes a few megabytes."""
 
 _logger = logging.getLogger("prefect_swarm.weights")
 

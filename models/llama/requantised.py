@@ -1,4 +1,4 @@
-"""Whether a model file is better requantised on a processor, and to how many bytes."""
+"""The choice of requantisation for a model file on a processor."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def _decoder() -> codecs.IncrementalDecoder:
 WORTH_COPYING = 32
 """Tokens of a common prefix from which copying another slot's cache, or waiting, pays off."""
 FRESH_TOKENS = 2
-"""Tokens at a prompt's end that are always computed: the last for its logits, and one beside it
+"""Tokens at a prompt's end that are always computed: the last for its logits, and one next to it
 because a single token takes another path through llama.cpp, with other rounding."""
 
 

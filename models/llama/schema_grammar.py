@@ -193,7 +193,7 @@ class _Conversion:
         return self._of_kind(kinds[0], schema)
 
     def _parts(self, choices: Iterable[Any], beside: Schema) -> Iterable[Any]:
-        """Choices, each with what stands beside all of them."""
+        """Choices, each with the keywords next to all of them."""
         if not asserts(beside):
             return choices
         return [{"allOf": [beside, choice]} for choice in choices]
@@ -238,7 +238,7 @@ class _Conversion:
         from jsonschema import Draft202012Validator, validators
 
         shared = {key: value for key, value in self._document.items() if key in _DEFINITIONS}
-        # A pattern of others may take for ever, and is left to whoever validates the answer.
+        # A pattern of others may take for ever, and is left to the validation of the answer.
         others = dict.fromkeys(_UNBOUNDED, _fits)
         extend: Any = validators.extend  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         validator: Any = extend(Draft202012Validator, others)({**shared, **schema})

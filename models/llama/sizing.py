@@ -1,4 +1,4 @@
-"""What this machine is, and how much context and how many slots a model file is served with."""
+"""Sizes of a model file's context and slots on this machine."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ __all__ = [
 _MOST_CONTEXT = 32_768
 _LEAST_CONTEXT = 2048
 _GOOD_CONTEXT = 8192
-"""Fewer requests at once are better than less context for each than this."""
+"""Fewer parallel requests are better than less context for each than this."""
 _USUAL_SLOTS = 4
 """Slots that come before more than `_GOOD_CONTEXT`. No measurement takes them away: a short answer
 needn't wait for a long one then, and a table that is wrong costs little."""
 MOST_SLOTS = 16
-"""On two cores sixteen texts at once are written 2.2 to 4 times as fast as a single one, by kind of
-processor and weights. A slot that is idle slows down no other."""
+"""On two cores sixteen texts in parallel are written 2.2 to 4 times as fast as a single one, by
+kind of processor and weights. A slot that is idle slows down no other."""
 _AS_GOOD = 0.9
 """Slots that bring less than a tenth more tokens a second aren't worth their memory."""
 _UNMEASURED_CACHE = 4 * 2**30
@@ -290,7 +290,7 @@ def _text(path: Path) -> str:
 BUDGET_VARIABLE = "PREFECT_INTEGRATIONS_SWARM_MODEL_MEMORY_GB"
 _RESERVE_SHARE = 8
 _MOST_RESERVE = 2 * 10**9
-"""Bytes. Gates and the memory's indexes need no more than this beside any model."""
+"""Bytes. Gates and the memory's indexes need no more than this next to any model."""
 
 
 def default_budget(free: int) -> int:

@@ -1,4 +1,4 @@
-"""How fast a model writes several texts at once: measured on this machine, and stored in a file."""
+"""Measured speeds of a model with several parallel texts, stored in a file."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ class ParsedAnswer:
 def parse_answer(text: str, names: Collection[str]) -> ParsedAnswer:
     """Take the calls out of an answer; what is not a call stays text, and nothing is lost.
 
-    A call between `<tool_call>` tags or behind `[TOOL_CALLS]` may name any tool, for whoever runs
-    them can say which there are. Bare JSON is a call only if it names a known one. A marked call
-    that is malformed keeps its arguments as they stand.
+    A call between `<tool_call>` tags or behind `[TOOL_CALLS]` may name any tool, since the code
+    that runs them can say which there are. Bare JSON is a call only if it names a known one. A
+    marked call that is malformed keeps its arguments as they stand.
 
     Args:
         text: What the model wrote.

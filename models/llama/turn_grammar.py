@@ -75,7 +75,7 @@ def free_text(beginnings: Sequence[Beginning], begun: str = "") -> tuple[str, li
     """Return the name of the rule for free text, and all rules it needs.
 
     Args:
-        beginnings: Where two end at once, the first counts.
+        beginnings: Where two end together, the first counts.
         begun: The text's beginning, which the grammar doesn't see.
 
     Raises:
@@ -289,7 +289,7 @@ class CallRules:
         try:
             return schema_rule({"type": "object", **tool.parameters}, self.rules)
         except InputError:
-            # Whoever makes the call validates its arguments, and tells the model what is wrong.
+            # Making the call validates its arguments; the model gets what is wrong.
             return "object"
 
     def _after_tag(self) -> str:

@@ -1,4 +1,4 @@
-"""How drawings look: colours, signs, labels and templates. Pure."""
+"""The look of drawings: colours, signs, labels and templates. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model is asked: sampling, the form of the output, and how much it gets to read. Pure."""
+"""Settings of a subagent's request: sampling, form of the output, limits. Pure."""
 
 from __future__ import annotations
 
