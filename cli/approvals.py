@@ -39,7 +39,7 @@ _Subject = Annotated[
     ),
 ]
 ResumeNow = Annotated[
-    bool, typer.Option("--resume", help="Go on with the run, if no process executes it.")
+    bool, typer.Option("--resume", help="Resume the run, if no process executes it.")
 ]
 
 
@@ -51,11 +51,13 @@ def approve(
     ] = "",
     read: Annotated[
         str,
-        typer.Option("--read", metavar="MARK", help="What `waiting` shows below a long question."),
+        typer.Option(
+            "--read", metavar="MARK", help="The mark that `waiting` shows below a long question."
+        ),
     ] = "",
     resume_now: ResumeNow = False,
 ) -> int:
-    """Approve what a run waits for: its plan, a step, a call of a tool, another attempt."""
+    """Approve a question of a run: its plan, a step, a tool call, another attempt."""
     return _decide(run_name, step, "approved", why, resume_now, read)
 
 
@@ -65,7 +67,7 @@ def reject(
     why: Annotated[str, typer.Option("--why", help="Why; the run's result says it.")] = "",
     resume_now: ResumeNow = False,
 ) -> int:
-    """Reject what a run waits for: a step ends as failed, a plan ends the run."""
+    """Reject a question of a run: a step ends as failed, a plan ends the run."""
     return _decide(run_name, step, "rejected", why, resume_now)
 
 
@@ -104,9 +106,9 @@ def go_on(run: RunFolder, done: str, resume_now: bool) -> int:
         print_text(f"{done} The run is over: prefect-swarm inspect {run.run_id}")
         return 0
     if is_suspended(run) and _is_woken(run):
-        print_text(f"{done} A worker goes on with it.")
+        print_text(f"{done} A worker resumes it.")
         return 0
-    print_text(f"{done} Go on with: prefect-swarm resume {run.run_id}")
+    print_text(f"{done} Resume with: prefect-swarm resume {run.run_id}")
     return 0
 
 
@@ -129,7 +131,7 @@ def waiting(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """List what runs wait for: a person's approval of plans, steps and calls."""
+    """List the questions that runs wait for: plans, steps and calls."""
     from ..store.approvals import Approvals
     from ..store.folder import RunFolder, find_run
 
@@ -214,7 +216,7 @@ def edit(
     plan: PlanYaml = None,
     resume_now: ResumeNow = False,
 ) -> int:
-    """Give a run another plan; without PLAN its own is printed as YAML.
+    """Replace a run's plan; without PLAN, print its plan as YAML.
 
     What runs is finished first. Steps that are finished and that the plan leaves as they were are
     not done again; all others are.
@@ -262,8 +264,8 @@ def read_edit(run: RunFolder, path: Path, before: TaskIR, rules: PlanRules) -> T
         return found
     problems = "; ".join(map(str, found))
     raise PlanError(
-        f"The plan in {path} can't be taken: {problems}.",
-        f"Mend it; `prefect-swarm edit {run.run_id}` prints the plan that there is.",
+        f"The plan in {path} can't be used: {problems}.",
+        f"Fix it; `prefect-swarm edit {run.run_id}` prints the current plan.",
     )
 
 

@@ -157,7 +157,7 @@ def fork(
     as_json: AsJson = False,
     stream: AsEvents = False,
 ) -> int:
-    """Begin a new run that takes over what another one has finished.
+    """Start a new run that takes over the finished steps of another one.
 
     A finished step is taken over if the plan asks it for the same and it reads the same; it isn't
     asked again. Options that are given take the place of those that the other run began with, and

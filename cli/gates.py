@@ -80,7 +80,7 @@ gates_app = typer.Typer(no_args_is_help=True, help="The checks that artifacts ha
 
 
 def list_gates(as_json: AsJson = False) -> int:
-    """List the gates there are, those of other packages among them."""
+    """List all gates, including those of other packages."""
     from ..errors import SwarmError
     from ..gates import DEFAULT_GATES, gate_name, gates
 
@@ -117,12 +117,16 @@ def check_file(
         str | None,
         typer.Option(help="Gates instead of the kind's own; +name and -name change those."),
     ] = None,
-    kind: Annotated[str | None, typer.Option(help="What it is, if its name doesn't say.")] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="Kind of the artifact, if the file's name doesn't show it.")
+    ] = None,
     plan: Annotated[
         Path | None, typer.Option(help="A plan file: the artifact is that of --step.")
     ] = None,
     step: Annotated[str, typer.Option(help="The step of --plan.")] = "S1",
-    fix: Annotated[bool, typer.Option("--fix", help="Write what gates repair back.")] = False,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Write repairs of gates back to the file.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a file through its gate pipeline; exit code 0 only if every required one passed.
@@ -175,7 +179,7 @@ def _asked(
     known = kind or _KINDS.get(file.suffix.lower())
     if known not in set(_KINDS.values()) | {"files"}:
         raise InputError(
-            f"What kind of artifact {file} is isn't known{f': {kind!r}' if kind else ''}.",
+            f"The kind of the artifact {file} is not known{f': {kind!r}' if kind else ''}.",
             "Give --kind text, json, python, shell or files.",
         )
     return Output.model_validate({"kind": known}), None

@@ -70,11 +70,11 @@ def inspect(
         typer.Option("--from", metavar="N", min=1, help="Begin with the event of that number."),
     ] = None,
     time: Annotated[
-        bool, typer.Option("--time", help="Where its time went, and what each figure means.")
+        bool, typer.Option("--time", help="Where its time went, and the meaning of each figure.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show a stored run: its result, or how far it came, or a step, its events or its time."""
+    """Show a stored run: its result or progress, a step, its events or its time."""
     from ..store.folder import find_run
 
     if start is not None and not events:
@@ -117,9 +117,9 @@ def _show_page(run: RunFolder, name: ShownPage) -> None:
 
 def _check_choice(chosen: list[str], as_json: bool) -> None:
     if len(chosen) > 1:
-        raise InputError(f"{' and '.join(chosen)} exclude each other.", "Choose what is shown.")
+        raise InputError(f"{' and '.join(chosen)} exclude each other.", "Choose one.")
     if chosen == ["--page"] and as_json:
-        raise InputError("--page excludes --json.", "Choose what is shown.")
+        raise InputError("--page excludes --json.", "Choose one.")
 
 
 def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:

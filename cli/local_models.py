@@ -45,7 +45,7 @@ def serve(
         typer.Option(min=1, help="Requests computed together; by file, memory and speed."),
     ] = None,
     n_threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads that compute; all cores if not given.")
+        int | None, typer.Option(min=1, help="Threads that compute; all cores by default.")
     ] = None,
 ) -> int:
     """Serve a local model by OpenAI's API until Ctrl-C.
@@ -89,9 +89,9 @@ def train(
         int, typer.Option(min=0, help="Generated pairs to learn from in addition to your own.")
     ] = 12_000,
     minutes: Annotated[
-        float | None, typer.Option(help="The most minutes; 60 if --steps is not given.")
+        float | None, typer.Option(help="Minutes at most; 60 without --steps.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="The most optimiser steps.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Optimiser steps at most.")] = None,
     rank: Annotated[int, typer.Option(help="Rank of the adapter's matrices.")] = 16,
     lr: Annotated[
         float | None,
@@ -126,7 +126,9 @@ def train(
     folder: Annotated[
         Path | None, typer.Option(help="Where the training run's state and checkpoints lie.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run there.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Resume the training run there.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a better adapter too.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -217,7 +219,7 @@ def requantise(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Write a model file anew, where llama.cpp has no fast kernels for its types here.
+    """Requantise a model file whose types have no fast kernels on this processor.
 
     The embedded model needs no such command: its first use does it. What the planner's adapter
     was made for stays valid for the new file.

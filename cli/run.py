@@ -115,7 +115,7 @@ RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Try the failed steps of a partial run again.")
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", "-y", help="Don't ask before what is lost is paid for again.")
+    bool, typer.Option("--yes", "-y", help="Don't ask before paying again for lost results.")
 ]
 
 
@@ -127,7 +127,7 @@ def resume(
     as_json: AsJson = False,
     stream: AsEvents = False,
 ) -> int:
-    """Go on with a run that was cancelled, killed or stopped by a bound.
+    """Resume a run that was cancelled, killed or stopped by a limit.
 
     Finished steps are not done again. Options that are given take the place of the run's own.
     A run whose folder isn't here is refused; with --start-over it begins from nothing, by the
@@ -176,7 +176,7 @@ async def warn_of_lost(run: RunFolder, *, ask: bool) -> None:
         "They are asked for, and paid for, again."
     )
     if ask and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
-        raise RunCancelledError("Nothing was done.", "What is there is as it was.")
+        raise RunCancelledError("Nothing was done.", "Nothing has changed.")
 
 
 def plan(

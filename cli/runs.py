@@ -296,7 +296,7 @@ def runs(
     limit: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
     as_json: AsJson = False,
 ) -> int:
-    """List the stored runs, newest first: which, when, how they ended, and what they took."""
+    """List the stored runs, newest first, with start, status, cost and time."""
     wanted = frozenset[RunStatus](_status(text) for text in status or ())
     found = list(islice(list_runs(home() / "runs", tuple(words or ()), wanted), limit + 1))
     shown, more = found[:limit], len(found) > limit

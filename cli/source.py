@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-Objective = Annotated[str | None, typer.Argument(help="What is wanted, in plain words.")]
+Objective = Annotated[str | None, typer.Argument(help="The objective, in plain words.")]
 PlanFile = Annotated[
     Path | None,
     typer.Option(
@@ -92,7 +92,7 @@ def read_source(
     for text in (objective, template, join):
         _check_text(text)
     if objective is not None and not objective.strip():
-        raise InputError("The objective is empty.", "Say what is wanted in a sentence.")
+        raise InputError("The objective is empty.", "State it in a sentence.")
     mapped = (items, template, join) != (None, None, None)
     if plan is not None and mapped:
         raise InputError(

@@ -154,8 +154,8 @@ def _waiting_words(run: RunFolder) -> str:
     if not is_suspended(run):
         return f"It was left until a person answers. {_to_answer(run.run_id)} --resume"
     if not Approvals(run).pending():
-        return "It has its answer, and waits for a worker that goes on with it."
-    return f"It waits for a person; then a worker goes on with it. {_to_answer(run.run_id)}"
+        return "It has its answer, and waits for a worker that resumes it."
+    return f"It waits for a person; then a worker resumes it. {_to_answer(run.run_id)}"
 
 
 def _to_answer(run_id: str) -> str:
@@ -176,7 +176,7 @@ def watch(
         bool, typer.Option("--exit-code", help="End with the run's exit code, not with 0.")
     ] = False,
 ) -> int:
-    """Watch a run that another process works on, until it is over; then show its summary.
+    """Watch a run of another process until it ends; then show its summary.
 
     Ctrl-C ends the watch and never the run. A run whose folder isn't here is watched through the
     Prefect server that PREFECT_API_URL names.
@@ -230,7 +230,7 @@ def _until_suspended(work: Coroutine[Any, Any, _T], name: str) -> _T:
     except Terminated:
         raise RunTerminatedError("The watch was ended by SIGTERM.", again) from None
     except KeyboardInterrupt:
-        raise RunCancelledError("The watch was left.", again) from None
+        raise RunCancelledError("The watch was cancelled.", again) from None
 
 
 def _watch_on_server(name: str, missing: RunNotFoundError) -> ExitCode:

@@ -152,7 +152,7 @@ def _understand(
         return plan.objective, plan, {}
     job = _Job.model_validate(line)
     if not job.objective.strip():
-        raise InputError("The objective is empty.", "Say what is wanted.")
+        raise InputError("The objective is empty.", "State it.")
     plan = None if job.plan is None else parse_plan(job.plan, rules)
     return job.objective, plan, job.inputs
 

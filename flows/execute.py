@@ -40,7 +40,7 @@ from .timing import NotedTime, stopped_among, time_of_run
 __all__ = ["Execution"]
 
 _logger = logging.getLogger("prefect_swarm.store.folder")
-_RAISE = "Go on with a higher bound (--max-tokens, --max-usd, --timeout-s):"
+_RAISE = "Resume with a higher limit (--max-tokens, --max-usd, --timeout-s):"
 
 
 @dataclass(slots=True)
@@ -183,7 +183,7 @@ class Execution:
         problem = str(error)
         if not isinstance(error, RunWaitingError):
             why = f"It was left early{f': {problem}' if problem else '.'}"
-            problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
+            problem = f"{why} Resume with: prefect-swarm resume {self.run.run_id}"
         result = self._result("unfinished", statuses, Usage(), problem=problem)
         await self._close_pages(result)
 

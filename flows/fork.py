@@ -166,12 +166,12 @@ def check_choice(
         why = "the plan leaves none as it was" if finished else "no step of it is finished"
         raise InputError(
             f"Nothing of run {source.run} can be taken over: {why}.",
-            f"Name a step to have it done anew all the same: --from {ids[0]}",
+            f"Name a step to run it again anyway: --from {ids[0]}",
         )
     if len(taken) == len(ids) and before == after and not is_orchestrated(after):
         raise InputError(
             f"A fork of run {source.run} would do nothing: all {len(ids)} steps are finished.",
-            f"Name a step that is done anew (--from {ids[-1]}), or edit the plan (--plan FILE).",
+            f"Name a step to run again (--from {ids[-1]}), or edit the plan (--plan FILE).",
         )
 
 

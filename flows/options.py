@@ -164,12 +164,12 @@ class SwarmOptions(CallBounds):
         default="default",
         min_length=1,
         max_length=80,
-        description="Whose memory it is; what is in one is never read in another.",
+        description="Namespace of the memory; namespaces never read each other.",
     )
     embedder: str = Field(
         default="wordllama",
         min_length=1,
-        description="What finds similar steps: wordllama, llamacpp:PATH or PROVIDER:MODEL.",
+        description="Embedder for similar steps: wordllama, llamacpp:PATH or PROVIDER:MODEL.",
     )
     plan_context: bool = Field(
         default=True,
@@ -218,8 +218,8 @@ class SwarmOptions(CallBounds):
     )
     approve: tuple[Approve, ...] = Field(
         default=(),
-        description="What a person is asked about before it is done: the plan; tools that act; "
-        "steps that the plan marks.",
+        description="What needs a person's approval: the plan; calls of acting tools; steps that "
+        "the plan marks.",
     )
     start_over: bool = Field(
         default=False,
@@ -369,7 +369,7 @@ def goes_on(result: SwarmResult, *, retry_failed: bool, changes: Mapping[str, An
     if changes and not any(_stopped_by_bound(step, changes) for step in result.steps):
         raise InputError(
             f"Run {result.run_id} is partial, but no step was stopped by what was changed.",
-            "Add --retry-failed to have the failed steps tried again.",
+            "Add --retry-failed to retry the failed steps.",
         )
     return bool(changes)
 

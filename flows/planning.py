@@ -104,7 +104,7 @@ async def _check(options: SwarmOptions, toolsets: Catalogue) -> None:
     if not reads_facts(planner_for(model, adapter=options.adapter)):
         raise InputError(
             f"{model.model_name} plans with an adapter, which reads the objective alone.",
-            "Leave explore away, or use --no-adapter or another orchestrator.",
+            "Leave explore out, or use --no-adapter or another orchestrator.",
         )
     if not toolsets.offered:
         raise InputError(

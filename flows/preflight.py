@@ -65,7 +65,7 @@ async def check_gates(plan: CompiledPlan) -> None:
             users = ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
             raise GateError(
                 f"The gate {name} of {users} can't run here: {problem.problem}",
-                f"{problem.fix.rstrip('.')}. Or take it away: see --gates.".removeprefix(". "),
+                f"{problem.fix.rstrip('.')}. Or disable it: see --gates.".removeprefix(". "),
             )
 
 
@@ -142,7 +142,7 @@ def _of_steps(options: SwarmOptions, plan: TaskIR | None) -> Sequence[str]:
 def _require_prices(unknown: Sequence[str]) -> None:
     if unknown:
         raise InputError(
-            f"max_usd can't be held: no price is known for {', '.join(map(repr, unknown))}.",
+            f"max_usd can't be enforced: no price is known for {', '.join(map(repr, unknown))}.",
             "Bound the run with max_tokens instead, or name a model with a known price.",
         )
 

@@ -326,7 +326,7 @@ def _begin(
 ) -> TaskIR | None:
     """Write down what a run begins with, if it isn't; return the plan that it was given."""
     if not objective.strip():
-        raise InputError("The objective is empty.", "Say what is wanted.")
+        raise InputError("The objective is empty.", "State it.")
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
     plan = plan_of_run(run, given)

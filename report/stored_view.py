@@ -331,7 +331,7 @@ def _unfinished(
 
 def _goes_on(run: RunFolder) -> str:
     if why := ended_early(run):
-        return f"It ended early: {why} Go on with: prefect-swarm resume {run.run_id}"
+        return f"It ended early: {why} Resume with: prefect-swarm resume {run.run_id}"
     return "The run has not ended. If nothing runs it any more: prefect-swarm resume " + run.run_id
 
 

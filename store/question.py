@@ -200,11 +200,11 @@ def subject_words(question: Question) -> str:
 
 def _ways_on(run_id: str, questions: tuple[Question, ...], resume: str) -> str:
     if not questions:
-        return f"Go on: prefect-swarm resume {run_id}"
+        return f"Continue: prefect-swarm resume {run_id}"
     name = "" if len(questions) <= 1 else f" {questions[0].id}"
     ways = [
         f"Look: prefect-swarm waiting {run_id}",
-        f"Go on: prefect-swarm approve {run_id}{name}{resume}",
+        f"Continue: prefect-swarm approve {run_id}{name}{resume}",
         f"Or: prefect-swarm reject {run_id}{name} --why TEXT{resume}",
     ]
     if _has_plan(questions):

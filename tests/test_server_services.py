@@ -300,7 +300,7 @@ def test_a_run_that_waits_for_a_person_is_left_alone_and_goes_on_by_itself_when_
     assert age > timedelta(seconds=2 * WITHIN_S), "the watch has had its time"
 
     approved = CliRunner().invoke(app, ["approve", find_run(str(scenario.suspended)).run_id])
-    assert "A worker goes on with it." in approved.output
+    assert "A worker resumes it." in approved.output
     wait_until(scenario.suspended, "Completed")
     states = states_of(scenario.suspended)
     assert "Crashed" not in states

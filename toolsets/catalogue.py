@@ -112,14 +112,14 @@ async def listed_tools(
     except TimeoutError:
         raise ToolsetError(
             f"The toolset {source.name} doesn't say within {seconds:g} s which tools it has.",
-            "Look at what it needs, or take it away.",
+            "Check what it needs, or remove it.",
         ) from None
     except SwarmError:
         raise
     except Exception as error:
         raise ToolsetError(
             f"The toolset {source.name} doesn't say which tools it has: {error!r}.",
-            "Look at what it needs, or take it away.",
+            "Check what it needs, or remove it.",
         ) from error
     return {name: tool.tool_def for name, tool in tools.items()}
 

@@ -38,7 +38,7 @@ def rebuild(embedder: EmbedderName = "wordllama", as_json: AsJson = False) -> in
 
 
 def vacuum(as_json: AsJson = False) -> int:
-    """Write the log again, without the space that nothing uses, and finish what forget has left."""
+    """Rewrite the log without unused space, and finish an interrupted forget."""
     from ...memory.forgetting import finish_forgetting
 
     with open_configured_store() as store:

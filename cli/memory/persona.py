@@ -60,9 +60,9 @@ def _line(period: Period, columns: int) -> str:
 
 
 _ACTS = {
-    "promote": "Let any step have an invented persona, whatever its evidence.",
-    "retire": "Give a persona to no further step.",
-    "restore": "Take a retired persona back as what it was.",
+    "promote": "Promote an invented persona for all steps, regardless of its evidence.",
+    "retire": "Retire a persona: no further step gets it.",
+    "restore": "Restore a retired persona to its former status.",
     "undo": "Reverse the last decision about a persona; a second undo brings it back.",
     "release": "Let reviews decide again about a persona that you have decided about.",
 }
@@ -87,7 +87,7 @@ persona_app = typer.Typer(
 
 
 def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
-    """List the personas there are: where from, their status, and what speaks for and against."""
+    """List the personas with origin, status and evidence."""
     with open_configured_store() as store:
         known = store.personas.registry(namespace).known
         attempts = _attempts(store, namespace)
@@ -121,7 +121,7 @@ def show_persona(
     html: AsHtml = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show a persona whole: its record over time, and every decision about it with its evidence."""
+    """Show a persona: its record over time, and all decisions with their evidence."""
     from ...report.memory_pages import MOST_PERIODS, periods, persona_page, record_of
     from .pages import print_page, write_page
 
@@ -148,7 +148,7 @@ def show_persona(
 def _act(name: str, about: str) -> Callable[..., int]:
     def act(
         name_: Name,
-        reason: Annotated[str, typer.Option(help="Why, for those who look later.")] = "",
+        reason: Annotated[str, typer.Option(help="The reason, stored with the decision.")] = "",
         namespace: Namespace = "default",
         as_json: AsJson = False,
     ) -> int:

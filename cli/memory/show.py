@@ -54,7 +54,9 @@ def named_attempts(
     ]
     if not found:
         attempts = ", ".join(f"{e.episode.step}.{e.episode.attempt}" for e in of_run)
-        raise InputError(f"Nothing is remembered of {name!r}.", f"Of that run there is {attempts}.")
+        raise InputError(
+            f"The memory has nothing about {name!r}.", f"Of that run there is {attempts}."
+        )
     return found
 
 
@@ -79,7 +81,7 @@ def show(
     namespace: Namespace = "default",
     as_json: AsJson = False,
 ) -> int:
-    """Show all of an episode: what was tried, its result, what it used and what repaired it."""
+    """Show an episode: attempt, result, memories used, and repairs."""
     with open_configured_store() as store:
         if not store.log.count(namespace):
             if as_json:

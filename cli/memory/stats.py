@@ -94,7 +94,7 @@ def stats(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say how much is remembered, how it ended, and whether index and forgetting are whole."""
+    """Show the size of the memory, outcomes, and the state of index and forgetting."""
     from ...memory.forgetting import find_unfinished
 
     with open_configured_store() as store:
@@ -230,7 +230,7 @@ def readable(count: int) -> str:
 
 
 def search(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What a step would be asked.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The prompt of a step.")],
     limit: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 10,
     namespace: Namespace = "default",
     embedder: EmbedderName = "wordllama",

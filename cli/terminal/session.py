@@ -102,7 +102,7 @@ def waiting(text: str) -> Generator[None]:
 def check_output(*, as_json: bool, as_events: bool) -> None:
     """Raise an `InputError` where standard output is asked to be two things."""
     if as_json and as_events:
-        raise InputError("--json and --stream exclude each other.", "Choose what is printed.")
+        raise InputError("--json and --stream exclude each other.", "Choose one.")
 
 
 def run_and_report(

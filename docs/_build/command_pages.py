@@ -45,7 +45,7 @@ def _section(path: str, command: Any) -> str:
     parts = [f"## {path.removeprefix('prefect-swarm ')}", f"```\n{usage}\n```"]
     parts += [_plain(command.help or "")]
     if own:
-        parts.append(table(("Option", "Says", "Default"), map(_row, own)))
+        parts.append(table(("Option", "Description", "Default"), map(_row, own)))
     if shared:
         parts.append(_shared(option.opts[0] for option in shared))
     return "\n\n".join(parts)

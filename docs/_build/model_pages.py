@@ -33,7 +33,7 @@ def option_page() -> str:
         "# Options of a run",
         "The same options are fields of `SwarmOptions` in Python, options of the command line, and the form of the deployment. "
         "A switch is turned off by `--no-…`. An option that is repeatable is given once a value.",
-        table(("Field", "Option", "Says", "Type", "Default"), rows),
+        table(("Field", "Option", "Description", "Type", "Default"), rows),
         "## Bounds of a tier\n\n`tiers` in Python, `--tier worker.max_output_tokens=500` on the command line.",
         _fields(TierOptions),
         "## Bounds of tools\n\n`tool_limits` in Python, `--tool-limit seconds=120` on the command line.",
@@ -51,7 +51,7 @@ def setting_page() -> str:
         "# Settings",
         "Settings of the machine, not of a run. They are read as Prefect's own: from the environment, `.env`, `prefect.toml`, "
         "`pyproject.toml` or the active profile.",
-        table(("Variable", "Says", "Type", "Default"), rows),
+        table(("Variable", "Description", "Type", "Default"), rows),
         "Prefect's own variables hold as well: `PREFECT_API_URL` names the server, `PREFECT_HOME` the folder in which the data folder lies. "
         "[Traces](../how-to/traces.md) follow OpenTelemetry's variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and the like). A provider's key "
         "is in the variable that the provider names ([models](../how-to/models.md)).",
@@ -86,7 +86,7 @@ def _fields(model: type[BaseModel]) -> str:
     rows = [
         (f"`{field.alias or name}`", *_about(field)) for name, field in model.model_fields.items()
     ]
-    return table(("Field", "Says", "Type", "Default"), rows)
+    return table(("Field", "Description", "Type", "Default"), rows)
 
 
 def _about(field: FieldInfo) -> tuple[str, str, str]:

@@ -161,7 +161,7 @@ def checked_objective(objective: str) -> str:
         InputError: It is empty.
     """
     if not (stripped := objective.strip()):
-        raise InputError("The objective is empty.", "Say what is wanted.")
+        raise InputError("The objective is empty.", "State it.")
     return stripped
 
 

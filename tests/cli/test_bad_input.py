@@ -227,7 +227,7 @@ def test_as_json_a_failure_is_json_too(invoke: Invoke) -> None:
         "status": "error",
         "kind": "InputError",
         "problem": "The objective is empty.",
-        "fix": "Say what is wanted in a sentence.",
+        "fix": "State it in a sentence.",
     }
 
 
@@ -307,7 +307,7 @@ def test_a_user_sees_no_traceback_unless_asked_for(in_process_of_its_own: InProc
     assert plain.returncode == 2
     assert plain.stderr.splitlines() == [
         "Error: The objective is empty.",
-        "  Say what is wanted in a sentence.",
+        "  State it in a sentence.",
     ]
     debug = in_process_of_its_own("run", "", "--debug")
     assert debug.returncode == 2

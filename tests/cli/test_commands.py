@@ -60,7 +60,7 @@ def test_without_a_terminal_the_run_is_left_and_says_how_to_go_on(
     run_id = problem.split()[1]
     assert problem == f"Run {run_id} waits for approval of the plan."
     assert look == f"  Look: prefect-swarm waiting {run_id}"
-    assert go_on == f"  Go on: prefect-swarm approve {run_id} --resume"
+    assert go_on == f"  Continue: prefect-swarm approve {run_id} --resume"
     assert reject == f"  Or: prefect-swarm reject {run_id} --why TEXT --resume"
     assert edit == f"  Or: prefect-swarm edit {run_id} PLAN.yaml --resume"
     assert script.prompts == []
@@ -146,7 +146,7 @@ def test_without_resume_it_says_who_goes_on(invoke: Invoke, plan: Path) -> None:
         alive = invoke("approve", run_id, "--resume")
     assert alive.stdout == f"plan of run {run_id} is approved. Its process goes on by itself.\n"
     left = invoke("approve", run_id)
-    assert left.stdout.endswith(f"Go on with: prefect-swarm resume {run_id}\n")
+    assert left.stdout.endswith(f"Resume with: prefect-swarm resume {run_id}\n")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_cancelled_runs_page_has_its_attempts_and_decisions() -> None:
     page = html.unescape(pages(left.about()["flow_run_id"])["swarm-timeline"])
     assert "**unfinished** · 2 steps: 2 cancelled" in page
     assert (
-        f"The run was cancelled on request. Go on with: prefect-swarm resume {left.run_id}" in page
+        f"The run was cancelled on request. Resume with: prefect-swarm resume {left.run_id}" in page
     )
     assert (
         "- **S1** ran once and was cancelled: attempt 1 (Reader on worker) failed by SCHEMA, "

@@ -53,6 +53,6 @@ def test_the_error_that_ended_it_is_shown(run_with: Made) -> None:
     run = run_with(BeganEvent(), FinishedEvent(status="unfinished", problem=problem))
     assert ended_early(run) == problem
     shown = CliRunner().invoke(app, ["inspect", run.run_id]).stdout
-    assert f"It ended early: {problem} Go on with: prefect-swarm resume {run.run_id}" in shown
+    assert f"It ended early: {problem} Resume with: prefect-swarm resume {run.run_id}" in shown
     record = json.loads(CliRunner().invoke(app, ["inspect", run.run_id, "--json"]).stdout)
     assert record["problem"] == problem

