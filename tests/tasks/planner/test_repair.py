@@ -11,8 +11,7 @@ from prefect_swarm.parl.data.generate import generate
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.tasks.planner.line_format import RULES, read_lines, repair_by, repair_plan
 
-BENCHES = Path(__file__).parents[3] / "benches" / "planning"
-PLANS = Path(__file__).parents[2] / "benches"
+PLANNING = Path(__file__).parents[3] / "benches" / "planning"
 
 
 def test_a_plan_of_one_step_asks_what_was_asked() -> None:
@@ -37,9 +36,9 @@ def test_a_rule_can_be_left_out() -> None:
 def _right_plans() -> list[TaskIR]:
     found = [read_lines(pair.plan, pair.objective) for pair in generate(77, 400)]
     for name in ("heldout", "fresh", "third"):
-        asked = _lines(BENCHES / f"{name}.jsonl")
+        asked = _lines(PLANNING / f"{name}.jsonl")
         objectives = {entry["id"]: entry["objective"] for entry in asked}
-        plans = _lines(PLANS / f"{name}_plans.jsonl")
+        plans = _lines(PLANNING / f"{name}_plans.jsonl")
         found += [read_lines("\n".join(plan["plan"]), objectives[plan["id"]]) for plan in plans]
     return found
 
