@@ -50,8 +50,11 @@ def test_its_end_is_an_error_and_then_there_is_nothing_to_close(tmp_path: Path) 
     process.close()
 
 
-def test_closed_twice_is_closed(process: GraphProcess) -> None:
-    process.close()
+def test_closing_it_twice_ends_it_in_order_and_it_answers_no_more(process: GraphProcess) -> None:
+    for _ in range(2):
+        process.close()
+        with pytest.raises(MemoryStoreError, match="has ended with status 0"):
+            process.rows("RETURN 1", {})
 
 
 def test_who_gives_up_waiting_ends_it(

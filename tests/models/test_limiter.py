@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pytest
 from prefect_swarm.models.limiter import (
@@ -28,6 +29,8 @@ from pydantic_ai.exceptions import (
     ModelServerError,
     ModelUnavailableError,
 )
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -335,10 +338,26 @@ def test_work_that_takes_too_long_is_ended_all_the_same() -> None:
         asyncio.run(attempt())
 
 
-def test_one_that_is_cancelled_while_it_waits_leaves_its_turn_to_the_next() -> None:
+async def all_of(requests: Sequence[Awaitable[T]]) -> list[T]:
+    return await asyncio.gather(*requests)
+
+
+async def narrowed(shared: Limiter, room: int) -> Limiter:
+    """The limiter, once refusals have left room for so many requests."""
+
+    async def refused() -> None:
+        await asyncio.sleep(0)
+        raise ModelServerError("m", "500")
+
+    burst = [shared.run(refused, Patience(wait_s=0.0, tries=1)) for _ in range(2 * room)]
+    await asyncio.gather(*burst, return_exceptions=True)
+    assert shared.room == room
+    return shared
+
+
+def test_a_cancelled_waiter_leaves_its_turn_to_the_next() -> None:
     async def story() -> str:
-        shared = Limiter("openai")
-        shared._window = shared._window.after_refusal(0.0, 0.0, 2)  # room for one
+        shared = await narrowed(Limiter("openai"), 1)
         release = asyncio.Event()
 
         async def holding() -> str:
@@ -360,9 +379,32 @@ def test_one_that_is_cancelled_while_it_waits_leaves_its_turn_to_the_next() -> N
     assert asyncio.run(story()) == "quick"
 
 
+def test_a_waiter_that_gives_up_leaves_its_turn_to_the_next() -> None:
+    async def story() -> str:
+        shared = await narrowed(limiter(Time()), 1)
+        release = asyncio.Event()
+
+        async def refused() -> str:
+            await release.wait()
+            raise busy(60.0)
+
+        hurried = Patience(wait_s=10.0, tries=2)
+        first = asyncio.create_task(shared.run(refused, hurried))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(shared.run(answered, hurried))
+        third = asyncio.create_task(shared.run(answered))
+        await asyncio.sleep(0)
+        release.set()
+        for given_up in (first, second):
+            with pytest.raises(ModelRateLimitError):
+                await given_up
+        return await asyncio.wait_for(third, 10)
+
+    assert asyncio.run(story()) == "yes"
+
+
 def test_threads_with_loops_of_their_own_share_the_room() -> None:
-    shared = Limiter("openai")
-    shared._window = shared._window.after_refusal(0.0, 0.0, 4)  # room for two
+    shared = asyncio.run(narrowed(Limiter("openai"), 2))
     lock, at_once, most = threading.Lock(), 0, 0
 
     async def request() -> None:
@@ -383,8 +425,12 @@ def test_threads_with_loops_of_their_own_share_the_room() -> None:
     for thread in threads:
         thread.join(30)
     assert not any(thread.is_alive() for thread in threads)
-    assert shared._under_way == 0
     assert most <= shared.room
+    # All the room is free again: as many requests as that come together.
+    room = shared.room
+    together = asyncio.Barrier(room)
+    everyone = [shared.run(together.wait) for _ in range(room)]
+    assert len(asyncio.run(asyncio.wait_for(all_of(everyone), 10))) == room
 
 
 def test_a_provider_and_key_have_one_limiter() -> None:

@@ -67,7 +67,8 @@ def test_a_page_is_bounded_and_says_so_without_an_open_block() -> None:
 
 
 def test_half_a_character_is_replaced() -> None:
-    markdown_of(Paragraph(("\ud800",)), Quoted("\ud800")).encode()
+    text = markdown_of(Paragraph(("\ud800",)), Quoted("\ud800"))
+    assert text == "\\\\ud800\n\n```\n\\ud800\n```"
 
 
 def test_a_table_is_no_wider_than_a_page() -> None:

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -150,13 +151,15 @@ def test_another_edited_plan_is_another_answer(approvals: Approvals) -> None:
 
 
 @given(st.text(min_size=1, max_size=300))
-def test_any_text_is_an_id(name: str) -> None:
-    approvals = Approvals(RunFolder(Path("/nowhere/abc")))
-    path = approvals._file(ANSWERS, name)  # pyright: ignore[reportPrivateUsage]
-    folder, _, file = path.partition("/")
-    assert folder == ANSWERS
-    assert is_plain_name(file)
-    assert len(file.encode()) < 200
+def test_a_question_of_any_id_is_one_file_of_a_plain_name(name: str) -> None:
+    with TemporaryDirectory() as home:
+        approvals = Approvals(RunFolder(Path(home) / "abc"))
+        approvals.ask(question(name))
+        (file,) = (path for path in Path(home).rglob("*") if path.is_file())
+        assert file.parent == Path(home) / "abc" / QUESTIONS
+        assert is_plain_name(file.name)
+        assert len(file.name.encode()) < 200
+        assert [pending.id for pending in approvals.pending()] == [name]
 
 
 @pytest.mark.parametrize(

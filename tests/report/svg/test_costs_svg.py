@@ -45,7 +45,10 @@ def test_a_run_that_asked_nothing_has_no_costs() -> None:
 
 def test_what_a_model_wrote_is_text() -> None:
     view = view_of_steps(step("S1", HOSTILE, attempt(1, 0, 2, model=HOSTILE)))
-    assert ElementTree.fromstring(costs_svg(view)) is not None
+    drawn = costs_svg(view)
+    tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(drawn).iter()}
+    assert tags.isdisjoint({"script", "img"})
+    assert "&lt;script" in drawn
 
 
 @pytest.mark.parametrize(

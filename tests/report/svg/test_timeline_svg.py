@@ -72,8 +72,10 @@ def test_attempts_that_took_no_time_are_drawn() -> None:
 
 def test_what_a_model_wrote_is_text() -> None:
     view = view_of_steps(step("S1", HOSTILE, failed(1, 0, 2, error=HOSTILE, model=HOSTILE)))
-    tags = {each.tag for each in ElementTree.fromstring(timeline_svg(view)).iter()}
+    drawn = timeline_svg(view)
+    tags = {each.tag for each in ElementTree.fromstring(drawn).iter()}
     assert tags.isdisjoint({f"{SVG}script", f"{SVG}img"})
+    assert "&lt;script" in drawn
 
 
 @given(st.floats(0.01, 1e6))
