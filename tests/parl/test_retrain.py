@@ -15,7 +15,7 @@ from prefect_swarm.parl.train import Practice, TrainConfig
 
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch isn't installed.")
 CONFIG = TrainConfig(rank=4, alpha=8.0, lr=2e-3, steps=12, eval_every=12, batch_tokens=300)
-NOT_JUDGED = replace(CONFIG, steps=2, eval_every=2)
+NOT_JUDGED = replace(CONFIG, steps=1, eval_every=1)
 """Where it doesn't matter how well is planned with what comes of it."""
 OWN = [
     (f"Write a poem about {thing}", f"1. Poet: Write a poem about {thing}")
@@ -103,10 +103,10 @@ def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
     judge(monkeypatch, 0.1, 0.5, 0.5, 0.6, 0.9)
     file = trained("second", trained("first"))
     assert [line.split(":")[0] for line in lines[-2:]] == [
-        "adapter-000002",
-        "mean-adapter-000002",
+        "adapter-000001",
+        "mean-adapter-000001",
     ]
-    assert file.read_bytes() == (tmp_path / "second" / "mean-adapter-000002.gguf").read_bytes()
+    assert file.read_bytes() == (tmp_path / "second" / "mean-adapter-000001.gguf").read_bytes()
 
 
 @needs_torch

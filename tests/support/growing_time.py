@@ -8,20 +8,32 @@ from time import thread_time
 
 __all__ = ["growth"]
 
+_CLEARLY_LINEAR = 6.0
+_TRIES = 3
+
 
 def growth(work: Callable[[int], object], size: int) -> float:
     """Return how much longer four times as much takes: 4 where it is linear, 16 where quadratic.
 
-    It is the time of this thread alone: what else the machine does counts for nothing.
+    It is the time of this thread alone: what else the machine does counts for nothing. What is
+    not clearly linear is measured again.
     """
-    return _least(work, 4 * size) / _least(work, size)
+    work(size)  # what is made once, and cold caches, would make the first one look slow
+    short, long = min(_time(work, size), _time(work, size)), _time(work, 4 * size)
+    for _ in range(_TRIES - 1):
+        if long < _CLEARLY_LINEAR * short:
+            break
+        short, long = min(short, _time(work, size)), min(long, _time(work, 4 * size))
+    return long / short
 
 
-def _least(work: Callable[[int], object], size: int) -> float:
-    times: list[float] = []
-    for _ in range(3):
-        gc.collect()
+def _time(work: Callable[[int], object], size: int) -> float:
+    is_collecting = gc.isenabled()
+    gc.disable()  # it may take longer than the work, and is no doing of the work
+    try:
         began = thread_time()
         work(size)
-        times.append(thread_time() - began)
-    return min(times)
+        return thread_time() - began
+    finally:
+        if is_collecting:
+            gc.enable()

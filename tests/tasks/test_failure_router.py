@@ -94,8 +94,9 @@ def spelt_out(category: Category, *, above: bool, replans: bool) -> list[str]:
     for line in RULES_SPELT_OUT.strip().splitlines():
         name, _, row = line.partition(" ")
         if name == category.name:
-            columns = [column.replace(".", "").split() for column in row.split("|")]
-            return columns[COLUMNS.index((above, replans)) if len(columns) > 1 else 0]
+            columns = row.split("|")
+            column = columns[COLUMNS.index((above, replans)) if len(columns) > 1 else 0]
+            return [str(action) for action in column.replace(".", "").split()]
     raise AssertionError(category)
 
 
@@ -107,7 +108,8 @@ def test_every_failure_leads_where_the_table_says(category: Category) -> None:
         actions = spelt_out(category, above=above is not None, replans=bool(replans))
         wanted = [(action, above if action == "ESCALATE" else tier) for action in actions]
         wanted += [("SKIP" if optional else "FAIL", None)] * (7 - len(wanted))
-        found = [after(category, *[tier] * times, bounds=bounds) for times in range(1, 8)]
+        tiers: list[Tier] = [tier] * 7
+        found = [after(category, *tiers[:times], bounds=bounds) for times in range(1, 8)]
         assert [(decision.action, decision.tier) for decision in found] == wanted, bounds
 
 

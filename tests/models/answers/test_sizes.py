@@ -95,7 +95,7 @@ def answer(parts: Iterable[bytes], *, streamed: bool) -> ModelResponse:
         ([b'{"choices": [', b"{}, " * 50_000, b"{}]}"], False, "10,000 objects"),
         (endless(b"data: " + b"x" * 2**20), True, "8,388,608 bytes"),
         (endless(b"data: \n" * 10_000), True, "bytes"),
-        (endless(b": waits\n\n" * 100_000), True, "67,108,864 bytes"),
+        (endless((b": " + b"waits " * 200 + b"\n\n") * 100), True, "67,108,864 bytes"),
     ],
     ids=["text", "endless", "calls", "some calls", "choices", "line", "lines", "comments"],
 )

@@ -157,13 +157,13 @@ def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
 
 def test_plans_of_its_own_become_an_adapter_that_plans(tmp_path: Path) -> None:
     base = demo_model_path()
-    config = TrainConfig(steps=2, lr=1e-4, eval_every=2)
+    config = TrainConfig(steps=1, lr=1e-4, eval_every=1)
     practice = Practice(objectives=2, plans=3, updates=1)
     start = planner_adapter(base)
     result = train(
         PAIRS, PAIRS[:1], config, tmp_path / "run", base=base, start=start, practice=practice
     )
     # What plans already lacks little of what its plans could be worth.
-    assert result.dev_losses[2] < 0.5
+    assert result.dev_losses[1] < 0.5
     model = LlamaCppModel(base, planner_adapter=export(result.best, tmp_path / "adapter.gguf"))
     assert len(asyncio.run(planner_for(model).plan(PAIRS[0][0], PlanContext())).plan.steps) == 3
