@@ -1,4 +1,4 @@
-"""What runs lose when processes, the server, the disk or the clock fail at random moments.
+"""Losses of runs when processes, the server, the disk or the clock fail at random moments.
 
 `python benches/run.py chaos` strikes 200 times and more; see `kills/`.
 """

@@ -41,7 +41,7 @@ Each pair is two runs in turns, all {len(ITEMS)} steps at once and one at a time
 first line to its last. Beside them are the cores that other processes kept busy, the Prefect
 server's among them. The goal is {GOAL:g} on a quiet machine.
 
-| Slots | At once | Tokens | One at a time | Tokens | One at a time ÷ at once | Other processes |
+| Slots | Parallel | Tokens | One at a time | Tokens | One at a time ÷ parallel | Other processes |
 |---:|---:|---:|---:|---:|---:|---:|"""
 
 

@@ -1,4 +1,4 @@
-"""What showing a planner earlier plans does, as a section of docs/reference/benchmarks.md."""
+"""Effect of showing a planner earlier plans, as a section of docs/reference/benchmarks.md."""
 
 from __future__ import annotations
 

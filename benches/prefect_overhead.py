@@ -1,4 +1,4 @@
-"""What the flow adds to the work: through a real Prefect server, with models of a fixed latency."""
+"""Overhead of the flow: through a real Prefect server, with models of a fixed latency."""
 
 from __future__ import annotations
 

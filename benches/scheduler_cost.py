@@ -1,4 +1,4 @@
-"""What the schedule itself costs, and that it grows no faster than the plan."""
+"""Cost of the schedule, which grows no faster than the plan."""
 
 from __future__ import annotations
 

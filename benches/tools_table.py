@@ -26,7 +26,7 @@ one that *repeats its table* writes down all it knows every ten cells. Seconds a
 clock: {PAGE_S:g} a page, 1 an answer and 1 for each 50 tokens of it. {AT_ONCE[0]} pages are
 looked up in parallel (the default of `--tool-limit at_once`), or {AT_ONCE[1]}."""
 COLUMNS = f"""\
-| Who | Right | Requests | Pages | Tokens | {AT_ONCE[0]} at once | {AT_ONCE[1]} at once |
+| Who | Right | Requests | Pages | Tokens | {AT_ONCE[0]} in parallel | {AT_ONCE[1]} in parallel |
 |---|---:|---:|---:|---:|---:|---:|"""
 
 

@@ -1,4 +1,5 @@
-"""What the schedule is compared with: waves, each of which waits for the last of the one before."""
+"""Waves, with which the schedule is compared: waves, each of which waits for the last of the one
+before."""
 
 from __future__ import annotations
 

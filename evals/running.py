@@ -53,7 +53,7 @@ async def run_cases(
     """Run each case as often as it asks for; a run that fails is reported like any other.
 
     Once the control around it is cancelled, no further run is begun, and the one under way isn't
-    told.
+    reported.
 
     Args:
         cases: What to run.
@@ -180,7 +180,7 @@ def _run_of(number: int, case: ReportCase[_Job, _Ended, None]) -> EvalRun:
         for name, each in case.assertions.items()
     ]
     broken = [
-        Verdict(check=each.name, passed=False, reason=f"it can't be told: {each.error_message}")
+        Verdict(check=each.name, passed=False, reason=f"it can't be checked: {each.error_message}")
         for each in case.evaluator_failures
     ]
     tokens, usd = case.scores.get("judge_tokens"), case.scores.get("judge_usd")

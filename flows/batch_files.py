@@ -190,7 +190,7 @@ def line_keys(lines: Iterable[str], options: SwarmOptions, inputs: str = "") -> 
     Args:
         lines: JSON; what is none has a key too.
         options: The batch's.
-        inputs: A digest of what every line is given besides.
+        inputs: A digest of the inputs that every line gets.
     """
     common = options.model_dump(mode="json", exclude={*_NO_MATTER})
     base = json.dumps([common, inputs], sort_keys=True)

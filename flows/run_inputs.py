@@ -68,7 +68,7 @@ class _StoredPlanFile(Frozen):
 def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as a server takes them: a large plan or large inputs become references.
 
-    Pure. What is large besides stays, for the server to refuse.
+    Pure. Other large values stay, for the server to refuse.
     """
     short = dict(parameters)
     if _bytes_of(short) > MOST_BYTES and _bytes_of(short.get("plan")) > len(IN_FOLDER):

@@ -163,7 +163,7 @@ ACTIONS: Mapping[Action, str] = {
     "DELEGATE": "given to another agent",
     "REPLAN": "written again by the orchestrator, or done without",
     "KEEP": "taken as it is, marked as cut off",
-    "ASK": "a person was asked, and told the next attempt what they think",
+    "ASK": "a person was asked, and advised the next attempt",
     "SKIP": "done without",
     "FAIL": "given up",
 }

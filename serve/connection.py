@@ -232,7 +232,7 @@ class Lines(Response):
         async with aclosing(self._texts) as texts:
             try:
                 first = await anext(texts, "")
-            except Exception as error:  # noqa: BLE001 - whatever it is, the client is told
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client gets it
                 await error_response(error)(scope, receive, send)
                 return
             start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
@@ -241,7 +241,7 @@ class Lines(Response):
             try:
                 async for text in texts:
                     await send(_part(text))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the client is told
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client gets it
                 await send(_part(self._on_error(error)))
         await send({"type": "http.response.body", "body": b""})
 

@@ -272,7 +272,7 @@ class EndedEvent(RunEvent, frozen=True):
         reason: Why it isn't `succeeded`; or the run that it was taken over from.
         category: The kind of failure.
         attempt: The last attempt that came to an end; one that was refused before it began is
-            told by the attempt before.
+            emitted by the attempt before.
         started_at, ended_at: Of that attempt.
         queue_s: Seconds of it that it waited for the model's turn.
         cost_usd: None where no price is known.

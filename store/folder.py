@@ -56,7 +56,7 @@ class RunFolder(FolderReader):
     """A run's folder.
 
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
-    `facts.json` what its planner is shown besides, `explored.json` what it looked at first,
+    `facts.json` what its planner is shown in addition, `explored.json` what it looked at first,
     `planned.json` the plan and where it came from, `ahead/` what was answered before that,
     `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with

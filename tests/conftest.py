@@ -1,4 +1,4 @@
-"""What every test may use: a Prefect home and server of the tests' own, and a folder for runs."""
+"""Fixtures of every test: a Prefect home and server of the tests' own, and a folder for runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the name of a tier's model says."""
+"""Parts of a model's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step may be asked to produce, and what nothing could."""
+"""Outputs that a step can be asked for, and impossible ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Prefect server does by itself: schedules, late runs, and the automations of the page.
+"""Services of a Prefect server: schedules, late runs, and the automations of the page.
 
 Nobody triggers a run here. The server is a real one with all its services, and so is the worker.
 """

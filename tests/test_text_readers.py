@@ -1,4 +1,4 @@
-"""What reads a text that others wrote takes time in proportion to it.
+"""Readers of others' texts take time in proportion to the text.
 
 Readers are found: each function of a pure module that needs a text alone. Those that need more
 stand here with it. A module that has regular expressions and takes texts has to be among them.

@@ -1,4 +1,4 @@
-"""What gates take from the local model, and at which limits a swarm ends soonest.
+"""Contention of gates with the local model, and the limits at which a swarm ends soonest.
 
     python benches/gates/contention.py [--rounds 3] [--skip-rates] [--skip-swarms]
 

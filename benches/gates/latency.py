@@ -1,4 +1,4 @@
-"""What gates take: each alone, with a sandbox that waits, and a pipeline on 100 artifacts.
+"""Latency of gates: each alone, with a sandbox that waits, and a pipeline on 100 artifacts.
 
     python benches/gates/latency.py [--rounds 15] [--artifacts 100]
 

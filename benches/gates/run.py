@@ -1,4 +1,4 @@
-"""What gates, retries and samples turn failures into, told by tests that nobody saw.
+"""Effect of gates, retries and samples on failures, measured by hidden tests.
 
     python benches/gates/run.py [--only single,retry] [--model MODEL] [--coder MODEL] [--seed N]
         [--steps ID,ID] [--memory] [--json FILE]

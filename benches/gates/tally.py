@@ -1,4 +1,4 @@
-"""What came of the steps, and the tables of it. Pure."""
+"""Tallies of the steps' outcomes, and their tables. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the local engine and llama.cpp's server are both asked, and how fast each was. Pure."""
+"""Requests to the local engine and to llama.cpp's server, and their speeds. Pure."""
 
 from __future__ import annotations
 

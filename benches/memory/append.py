@@ -1,4 +1,4 @@
-"""What the log costs: episodes a second by 1 and by 8 processes, and bytes an episode.
+"""Cost of the log: episodes a second by 1 and by 8 processes, and bytes an episode.
 
     python benches/memory/append.py [FOLDER]
 

@@ -1,4 +1,4 @@
-"""What came of the steps pass by pass, with a memory and without. Pure."""
+"""Outcomes of the steps pass by pass, with a memory and without. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What showing a planner earlier plans does by itself, with a planner that is a script.
+"""Effect of showing a planner earlier plans, with a planner that is a script.
 
     python benches/memory/feeding.py [--runs 500]
 

@@ -1,4 +1,4 @@
-"""What is there to reach? Regret of a Bayesian that is told what nobody could know.
+"""A lower bound: regret of a Bayesian that knows what nobody could know.
 
     python benches/memory/informed.py [--seeds 10] [--first-seed 100] [--optimism 0.6]
 

@@ -1,4 +1,4 @@
-"""What a terminal showed and when, as asciicast v2: a head and an event a line, each JSON. Pure."""
+"""A terminal's output over time, as asciicast v2: a head and an event a line, each JSON. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rules of repair are worth it: what changes in the plans where one of them is left out?
+"""Ablation of the repair rules: changes in the plans where one of them is left out.
 
     python benches/planning/ablation.py [--set third --set heldout …] [--texts FILE.json]
 

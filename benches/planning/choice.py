@@ -1,4 +1,4 @@
-"""What choosing among several plans of one objective is worth: how many, when, and by what.
+"""Gain from choosing among several plans of one objective: how many, when, and by what.
 
     python benches/planning/choice.py [--pairs 100] [--plans 5] [--seed 7] [--adapter FILE.gguf]
         [--json FILE] [--again FILE]

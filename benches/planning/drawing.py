@@ -1,4 +1,4 @@
-"""What the embedded model writes as plans, drawn once, as its planner draws it, and kept in a file.
+"""Plans of the embedded model, sampled once as its planner does, and stored in a file.
 
 The first text of an objective is greedy. The further ones are drawn as one batch, and only where
 they are asked for.

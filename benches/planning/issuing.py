@@ -1,4 +1,4 @@
-"""What a training step asks of the processor where something else computes it, as a GPU would.
+"""Processor time of a training step that something else computes, as a GPU would.
 
     python benches/planning/issuing.py [--steps 6] [--seed 7]
 

@@ -1,4 +1,4 @@
-"""What multiplying in 16 bits is worth to a training step, against 32 bits.
+"""Gain of a training step from multiplying in 16 bits instead of 32.
 
     python benches/planning/precision.py [--batches 6] [--tokens 1100] [--seed 7]
 

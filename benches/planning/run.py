@@ -1,4 +1,4 @@
-"""What a planner's plans are worth, and what a plan costs.
+"""Quality and cost of a planner's plans.
 
     python benches/planning/run.py [--set heldout|fresh|third|usable|FILE.jsonl]
         [--planner untrained|grammar|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]

@@ -138,7 +138,7 @@ async def until_state_seen(flow_run_id: UUID, ended: Collection[UUID]) -> None:
             if client.server_type == ServerType.EPHEMERAL:
                 await _until_state_seen(client, flow_run_id, frozenset(ended))
     except Exception as error:  # noqa: BLE001 - it is for those who look at the server alone
-        get_logger("swarm").debug("What the server has heard can't be read: %r", error)
+        get_logger("swarm").debug("The server's states can't be read: %r", error)
 
 
 async def _until_state_seen(

@@ -48,7 +48,8 @@ def train(
         start: A GGUF adapter of the same base to go on from, of the same or a lower rank and of
             the same alpha ÷ rank; a new one if none.
         practice: Learn from plans of its own, compared with each other by what they are worth
-            beside the pairs' plans; None to learn the pairs' plans. Wants an adapter that plans.
+            in addition to the pairs' plans; None to learn the pairs' plans. Wants an adapter that
+            plans.
         resume: Go on with the run that the folder holds; a round of practice that was broken off
             is written again.
         show: Called with each report, if given.

@@ -41,7 +41,7 @@ SIGNS: Mapping[str, str] = {
     "waiting": "M6 3.5v2.5l2 1.2M6 1.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 1 1 0-9",
     "unfinished": "M2.8 6h.4M5.8 6h.4M8.8 6h.4",
 }
-"""Each status as a path in a square of 12, so that nothing is told by a colour alone."""
+"""Each status as a path in a square of 12, so that nothing depends on a colour alone."""
 
 LIGHT: Mapping[str, str] = {
     "ground": "#ffffff",

@@ -1,4 +1,4 @@
-"""What `gates check` said of a file, and a file to ask about."""
+"""Output of `gates check` on a file, and a file to check."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_kind_says_what_a_name_does_not(written: Written, invoke: Invoke) -> Non
 
 
 @pytest.mark.parametrize(
-    ("more", "message"), [((), "a.xyz is isn't known."), (("--kind", "odt"), "odt")]
+    ("more", "message"), [((), "a.xyz is not known."), (("--kind", "odt"), "odt")]
 )
 def test_a_file_of_no_known_kind_is_refused(
     more: tuple[str, ...], message: str, written: Written, invoke: Invoke

@@ -1,4 +1,4 @@
-"""What `eval` can't do is said before anything is run."""
+"""`eval` reports problems before anything is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which question a command is about."""
+"""The choice of the question that a command is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What got worse is what fell or rose by more than chance explains."""
+"""A change counts as worse only if chance doesn't explain it."""
 
 from __future__ import annotations
 

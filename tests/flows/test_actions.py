@@ -1,4 +1,4 @@
-"""What a decision prescribes is what happens next, and the run's record says so."""
+"""Decisions are carried out, and recorded."""
 
 from __future__ import annotations
 

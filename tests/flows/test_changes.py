@@ -1,4 +1,4 @@
-"""What of a run that has ended is done again, and with which options."""
+"""The steps of an ended run that are run again, and with which options."""
 
 from __future__ import annotations
 

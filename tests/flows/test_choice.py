@@ -1,4 +1,4 @@
-"""Which finished steps a fork takes over."""
+"""The finished steps that a fork takes over."""
 
 from __future__ import annotations
 

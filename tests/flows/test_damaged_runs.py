@@ -1,4 +1,4 @@
-"""What damaged or missing files of a run cost is said beforehand, and the advice mends them."""
+"""The cost of damaged or missing files is reported beforehand, and the advice repairs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan is likely to cost is known before anything runs."""
+"""The likely cost of a plan is known before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which task runs the gates of an attempt are, and what each of them says."""
+"""The task runs of an attempt's gates, and their states."""
 
 from __future__ import annotations
 

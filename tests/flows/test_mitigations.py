@@ -1,4 +1,4 @@
-"""What repaired failures in earlier runs decides what they lead to in the next, and is shown."""
+"""Mitigations from earlier runs decide about failures in the next, and are shown."""
 
 from __future__ import annotations
 

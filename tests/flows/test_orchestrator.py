@@ -1,4 +1,4 @@
-"""What the orchestrator does within a run: it plans and answers, under the run's own budgets."""
+"""The orchestrator within a run: it plans and answers, under the run's own budgets."""
 
 from __future__ import annotations
 

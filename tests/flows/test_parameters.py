@@ -1,4 +1,4 @@
-"""What the flow takes: a form of plain fields, and JSON Schemas as they are."""
+"""Parameters of the flow: a form of plain fields, and JSON Schemas as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server may take later is repeated, and what it refuses for want of a login is not."""
+"""Requests that a server may accept later are repeated; those refused without a login are not."""
 
 from __future__ import annotations
 

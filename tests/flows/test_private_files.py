@@ -1,4 +1,4 @@
-"""What a run leaves on the disk is its owner's alone, whatever the umask."""
+"""A run's files are its owner's alone, whatever the umask."""
 
 from __future__ import annotations
 

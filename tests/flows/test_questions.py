@@ -1,4 +1,4 @@
-"""What a person is asked about plans and steps is whole, in blocks that nothing leaves."""
+"""Questions about plans and steps are whole, in blocks that no text can leave."""
 
 from __future__ import annotations
 

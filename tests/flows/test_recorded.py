@@ -1,4 +1,4 @@
-"""What a run's folder tells of it: every event, in order, in all its processes."""
+"""The record of a run in its folder: every event, in order, in all its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each second of a real run went to."""
+"""The time breakdown of a real run."""
 
 from __future__ import annotations
 

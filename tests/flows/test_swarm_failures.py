@@ -1,4 +1,4 @@
-"""What fails, exceeds a budget or is cancelled costs what it has to, and nothing else."""
+"""The cost of a failure, an exceeded budget or a cancellation is bounded."""
 
 from __future__ import annotations
 

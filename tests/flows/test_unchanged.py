@@ -1,4 +1,4 @@
-"""What stays of a plan when another one takes its place."""
+"""The steps of a plan that stay when another one replaces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the real tools say of code: shellcheck, ruff, shfmt, pyright."""
+"""Findings of the real tools on code: shellcheck, ruff, shfmt, pyright."""
 
 from __future__ import annotations
 

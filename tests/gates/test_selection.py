@@ -1,4 +1,4 @@
-"""Which gates a step gets is said once by the kind, and changed by the plan and by the person."""
+"""The gates of a step follow from its kind; the plan and a person change them."""
 
 from __future__ import annotations
 

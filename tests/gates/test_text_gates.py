@@ -1,4 +1,4 @@
-"""What is wrong with a text can be said without a model."""
+"""Problems of a text are found without a model."""
 
 from __future__ import annotations
 

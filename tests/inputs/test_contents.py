@@ -1,4 +1,4 @@
-"""What a file's bytes are taken for, and what is said of those that are no text."""
+"""Kinds of files by their bytes, and messages about those that are not text."""
 
 from __future__ import annotations
 

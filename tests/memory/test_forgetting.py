@@ -1,4 +1,4 @@
-"""What `forget` is told to forget is gone, for who calls it from Python too."""
+"""`forget` removes what its conditions name, from Python too."""
 
 from __future__ import annotations
 

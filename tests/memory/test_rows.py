@@ -1,4 +1,4 @@
-"""What episodes mean to a graph, before any graph is there."""
+"""Rows of a graph from episodes."""
 
 from __future__ import annotations
 

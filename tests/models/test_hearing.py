@@ -1,4 +1,4 @@
-"""What a model writes is heard while it writes, and its answer is the same."""
+"""Text is streamed while a model writes, and its answer is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan is worth beside the one that is wanted."""
+"""The reward of a plan against the wanted one."""
 
 from __future__ import annotations
 

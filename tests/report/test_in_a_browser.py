@@ -1,4 +1,4 @@
-"""What a real browser shows of a run: nothing is fetched, nothing runs, everybody can read it."""
+"""A run in a real browser: nothing is fetched, nothing runs, everybody can read it."""
 
 from __future__ import annotations
 

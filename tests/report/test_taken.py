@@ -1,4 +1,4 @@
-"""Which steps of a run another one had done."""
+"""Steps that a run took over from another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted can be read by Prometheus."""
+"""Prometheus can read the counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run that is left waiting says."""
+"""The message of a run that is left waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the sandbox's tests share: every backend that this machine has, and what lies around it."""
+"""Shared parts of the sandbox's tests: every backend that this machine has, and what lies around
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has been won by another stops, and what is in no race is not disturbed."""
+"""A lost race stops its work; work outside a race is not disturbed."""
 
 from __future__ import annotations
 

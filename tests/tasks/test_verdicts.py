@@ -1,4 +1,4 @@
-"""What a task run's state says of the gates."""
+"""The words of a task run's state about gates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a journal of calls says."""
+"""Entries of a journal of calls."""
 
 from __future__ import annotations
 

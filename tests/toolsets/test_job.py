@@ -1,4 +1,4 @@
-"""What code hands back may be forged, and nothing that is wrong with it gets further."""
+"""Forged results of code are stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer's calls come to where a person has to agree to them."""
+"""Calls of an answer that need a person's approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model reads of a tool's result."""
+"""A tool's result as a model reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent can do with the toolset `python`, in the real sandbox."""
+"""The toolset `python` in the real sandbox."""
 
 from __future__ import annotations
 

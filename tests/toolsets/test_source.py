@@ -1,4 +1,4 @@
-"""What an agent can do with the toolset `documents`."""
+"""The toolset `documents`."""
 
 from __future__ import annotations
 

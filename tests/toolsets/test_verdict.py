@@ -1,4 +1,4 @@
-"""What a person is asked about a call: the arguments first, whole, then what others say of it."""
+"""Questions to a person about a call: the arguments first, whole, then what others say of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent can do with the toolset `web`, and which addresses it can't reach."""
+"""The toolset `web`, and addresses that it can't reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What OpenTelemetry's variables ask for, and what happens where it is not available."""
+"""OpenTelemetry's variables, and missing packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `memory forget` is told to forget is gone."""
+"""`memory forget` removes what its options name."""
 
 from __future__ import annotations
 

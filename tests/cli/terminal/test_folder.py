@@ -1,4 +1,4 @@
-"""What the files of a run are called."""
+"""Names of a run's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print to a terminal or a pipe hides and steers nothing; files are as they are."""
+"""Output to a terminal or a pipe hides and steers nothing; files are unchanged."""
 
 from __future__ import annotations
 

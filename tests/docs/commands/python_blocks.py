@@ -1,4 +1,4 @@
-"""What a block of Python of a page needs, what it prints, and which test runs it."""
+"""Python blocks of the pages: their needs, their output, and the test that runs each."""
 
 from __future__ import annotations
 

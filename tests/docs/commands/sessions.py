@@ -1,4 +1,4 @@
-"""What lies in the folder of a page's session, and what its models answer."""
+"""Sessions of the pages: files in their folder, and answers of their models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps of a long run have a page."""
+"""The steps of a long run that have a page."""
 
 from __future__ import annotations
 

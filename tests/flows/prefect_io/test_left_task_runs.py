@@ -1,4 +1,4 @@
-"""What a killed process was executing ends as Crashed on the server, when the run goes on."""
+"""Task runs of a killed process end as Crashed on the server, when the run is resumed."""
 
 from __future__ import annotations
 

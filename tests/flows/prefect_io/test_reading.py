@@ -1,4 +1,4 @@
-"""What the values of a form come to."""
+"""Reading the values of a form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider writes otherwise than asked: reasoning, calls as texts, half characters."""
+"""Answers in other forms than asked: reasoning, calls as texts, half characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step has no room for is cut or summarised, and its attempt says which."""
+"""Inputs that don't fit are cut or summarised, and the attempt says which."""
 
 from __future__ import annotations
 

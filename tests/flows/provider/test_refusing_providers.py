@@ -1,4 +1,4 @@
-"""What a provider refuses for good is found out early, said in its words, and sent no more."""
+"""A permanent refusal of a provider is found early, reported in its words, and not repeated."""
 
 from __future__ import annotations
 

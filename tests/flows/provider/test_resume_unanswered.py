@@ -1,4 +1,4 @@
-"""What a provider didn't answer is asked again when its run is resumed, and nothing else is."""
+"""Only unanswered requests are repeated when a run is resumed."""
 
 from __future__ import annotations
 

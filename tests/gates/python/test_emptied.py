@@ -1,4 +1,4 @@
-"""What is left of code whose functions do nothing."""
+"""Code whose functions are emptied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen of a Python text without running it."""
+"""Static inspection of a Python text."""
 
 import pytest
 from hypothesis import given

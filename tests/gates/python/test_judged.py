@@ -1,4 +1,4 @@
-"""What is wrong is refused, and what is right passes: by all gates of a step in Python."""
+"""Wrong code fails and right code passes all gates of a step in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file each Python text becomes."""
+"""The layout of Python texts as files."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""What a call gives or raises may be no Unicode, and its report is read all the same."""
+"""Reports are readable even if a call's value or error is not Unicode."""
 
 from __future__ import annotations
 

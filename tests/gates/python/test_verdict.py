@@ -1,4 +1,4 @@
-"""What a run says of an artifact is reported as it is: in one line, and blank for blank."""
+"""The verdict on an artifact is reported unchanged: in one line, and blank for blank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an honest program and its caller can rely on."""
+"""Guarantees of the sandbox for an honest program and its caller."""
 
 from __future__ import annotations
 

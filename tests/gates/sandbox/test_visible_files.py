@@ -1,4 +1,4 @@
-"""What the sandbox shows of a machine."""
+"""The files of a machine that the sandbox shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was done about failures decides only where it has been tried, and has shown its worth."""
+"""A mitigation decides only where it has been tried and has worked."""
 
 from __future__ import annotations
 

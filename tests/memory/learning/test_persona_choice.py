@@ -1,4 +1,4 @@
-"""Which persona and which tier a step begins with."""
+"""The choice of a step's persona and first tier."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,5 @@
-"""What a run takes with it of earlier failures: all there is, indexed or not, of one namespace."""
+"""Precedents that a run takes from earlier failures: all there is, indexed or not, of one
+namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which memories are recalled, and in which order."""
+"""The ranking of recalled memories."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What an attempt is worth."""
+"""The reward of an attempt."""
 
 import math
 

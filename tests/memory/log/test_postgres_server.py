@@ -1,4 +1,5 @@
-"""What is PostgreSQL's own: pgvector or not, its errors, lost connections, bytes in its files."""
+"""Behaviour of PostgreSQL alone: pgvector or not, its errors, lost connections, bytes in its
+files."""
 
 from __future__ import annotations
 

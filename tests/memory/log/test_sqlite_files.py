@@ -1,4 +1,4 @@
-"""What an SQLite log makes of files that are damaged, locked, or something else."""
+"""An SQLite log with files that are damaged, locked, or something else."""
 
 from __future__ import annotations
 

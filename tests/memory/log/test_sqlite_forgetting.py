@@ -1,4 +1,4 @@
-"""What was forgotten is in no file of the log any more."""
+"""Forgotten texts are in no file of the log any more."""
 
 from __future__ import annotations
 

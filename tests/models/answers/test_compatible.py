@@ -1,4 +1,4 @@
-"""What compatible servers send with status 200 is read as what it is, and in what form they ask."""
+"""Answers of compatible servers with status 200, and the forms of requests they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer's end means, and when a broken one counts all the same."""
+"""Ends of answers, and broken ones that count anyway."""
 
 from __future__ import annotations
 

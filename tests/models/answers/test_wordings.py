@@ -1,4 +1,4 @@
-"""What providers say is understood in all the words that they say it in, and no others."""
+"""Wordings of providers' errors are recognised, and no others."""
 
 from __future__ import annotations
 

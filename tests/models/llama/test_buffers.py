@@ -1,4 +1,4 @@
-"""What llama.cpp reserved is read from its own log."""
+"""Reserved memory is read from llama.cpp's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not a model file is refused before llama.cpp sees it, with the path and the reason."""
+"""Other files than models are refused before llama.cpp sees them, with path and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a local model writes, and the tools it is offered, cost time in proportion."""
+"""Time is proportional to the text that a local model writes and to its tools."""
 
 from __future__ import annotations
 

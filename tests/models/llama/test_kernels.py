@@ -1,4 +1,4 @@
-"""Which types are slow follows from the processor alone."""
+"""Slow types follow from the processor alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request to the engine takes from the settings of pydantic-ai's."""
+"""Settings of pydantic-ai in a request to the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured is found again for the same file and machine; what can't be read is absent."""
+"""Measured speeds are found again for the same file and machine; unreadable ones are absent."""
 
 from __future__ import annotations
 

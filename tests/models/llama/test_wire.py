@@ -1,4 +1,4 @@
-"""What goes over to a server comes out as it went in."""
+"""Requests and answers survive the way to a server unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package ships makes plans that the runtime reads and its grammar can write."""
+"""Shipped data makes plans that the runtime reads and its grammar can write."""
 
 from __future__ import annotations
 

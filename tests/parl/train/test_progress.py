@@ -1,4 +1,4 @@
-"""What a person sees of a run."""
+"""Progress lines of a training run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn of costs adds up to what the run took."""
+"""Drawn costs add up to the run's cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be there before a command of the docs can be typed: runs, and files beside them."""
+"""Scenes for commands of the docs: runs, and files next to them."""
 
 from __future__ import annotations
 

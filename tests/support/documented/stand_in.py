@@ -1,4 +1,4 @@
-"""What the server answers that stands in for every model that a page names. Pure."""
+"""Answers of the server that stands in for every model of a page. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a generation, in a form that can be compared."""
+"""Contents of a generation, in a comparable form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the orchestrator is asked before it plans, and that a killed process costs no call twice."""
+"""Exploration before planning; a killed process costs no call twice."""
 
 from __future__ import annotations
 

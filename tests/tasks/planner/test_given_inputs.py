@@ -1,4 +1,4 @@
-"""What planners are told of inputs, and what they may name of them."""
+"""Inputs as planners see them, and names that they may use."""
 
 from __future__ import annotations
 

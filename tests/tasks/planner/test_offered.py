@@ -1,4 +1,4 @@
-"""What a planner is shown of toolsets."""
+"""Toolsets as planners see them."""
 
 from __future__ import annotations
 

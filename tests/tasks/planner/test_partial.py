@@ -1,4 +1,4 @@
-"""What is complete in a plan that is cut anywhere is what the whole plan begins with."""
+"""The complete steps of a cut plan are the first steps of the whole plan."""
 
 from __future__ import annotations
 

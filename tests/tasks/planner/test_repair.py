@@ -1,4 +1,4 @@
-"""What a small model leaves out of a plan, repaired; and what is left as it is."""
+"""Repairs of a small model's plan, and cases that are left unchanged."""
 
 from __future__ import annotations
 

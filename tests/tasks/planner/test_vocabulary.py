@@ -1,4 +1,4 @@
-"""What a text is about, in words that compare."""
+"""The vocabulary of a text, in comparable words."""
 
 from __future__ import annotations
 

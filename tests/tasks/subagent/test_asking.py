@@ -1,4 +1,4 @@
-"""What a provider answers instead of a text is said in our own errors."""
+"""Errors of providers become our own errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was cut off and what goes on with it become one text."""
+"""A cut answer and its continuation become one text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a model follows from what it has to write."""
+"""Settings of a request follow from the step's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attempt waited for is taken from its conversation and from its provider's limiter."""
+"""Waits of an attempt are taken from its conversation and from its provider's limiter."""
 
 from __future__ import annotations
 

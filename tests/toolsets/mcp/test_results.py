@@ -1,4 +1,4 @@
-"""What is wrong with one part of a result costs no other part, and no call."""
+"""A bad part of a result costs no other part, and no call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the hostile programs share; it lies beside them in the work folder."""
+"""Shared parts of the hostile programs; the file is next to them in the work folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What appending to a log has to do."""
+"""Conformance of appending to a log."""
 
 from __future__ import annotations
 

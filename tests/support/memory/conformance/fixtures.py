@@ -1,4 +1,4 @@
-"""What the parts of the suite share."""
+"""Fixtures of the conformance suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What forgetting has to remove, and what it has to leave."""
+"""Conformance of forgetting: what it has to remove, and what it has to leave."""
 
 from __future__ import annotations
 

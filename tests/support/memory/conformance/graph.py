@@ -1,4 +1,4 @@
-"""What every `Graph` has to do. Its tests say how to open one."""
+"""Conformance of every `Graph`. Its tests say how to open one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `EpisodeLog` has to do.
+"""Conformance of every `EpisodeLog`.
 
 A log's tests inherit `LogConformance` and say how to open one: see `LogFixtures`.
 """

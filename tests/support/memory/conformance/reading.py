@@ -1,4 +1,4 @@
-"""What reading from a log has to give."""
+"""Conformance of reading from a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every `VectorIndex` has to do. Its tests say how to make one and how to read one."""
+"""Conformance of every `VectorIndex`. Its tests say how to make one and how to read one."""
 
 from __future__ import annotations
 

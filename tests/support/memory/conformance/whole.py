@@ -1,4 +1,4 @@
-"""What has to hold of a log whatever is done to it."""
+"""Invariants of a log."""
 
 from __future__ import annotations
 
