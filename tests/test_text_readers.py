@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from found_patterns import modules_that_match
 from growth import grows_faster
+from prefect_swarm.models.answers.compatible import RequestForm
 from pumped import Pumped
 from pydantic_ai.messages import ModelResponse, TextPart
 from text_readers import reads_text, text_readers
@@ -78,6 +79,14 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
         "models.answers.provider_errors.error_in", "m"
     )({"error": {"message": text}}),
     "models.answers.reasoning.cut": of("models.answers.reasoning._cut", "</think>"),
+    "models.answers.compatible": lambda text: of(
+        "models.answers.compatible.next_form", RequestForm(), [], None
+    )(text),
+    "models.names.several": of("models.names.model_names"),
+    "gates.source.shellcheck": of("gates.source.without_shellcheck_directives"),
+    "gates.source.pyright": of("gates.source.without_pyright_directives"),
+    "flows.prefect_io.form.bare": of("flows.prefect_io.form._bare"),
+    "toolsets.document_reading.words": of("toolsets.document_reading.words_of"),
     "models.llama.chat": lambda text: template().plain(text),
     "models.llama.residency": of("models.llama.residency.is_buffer_line"),
     "models.llama.tool_calls": of("models.llama.tool_calls.parse_answer", {"a"}),
@@ -140,6 +149,7 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
 }
 HAS_NO_READER = {
     "models.llama.grammar_rules": "builds rules; its expression is tried with all others",
+    "evals.cases": "tries a pattern and a file's name, of bounded length",
     "cli.command": "the package's own help",
     "cli.terminal.files": "names of files, of bounded length",
     "cli.runs": "an option's argument",
