@@ -1,6 +1,6 @@
-"""The command line: `prefect-swarm`. A module a command; it begins with what has to come first.
+"""The command line `prefect-swarm`: one module for each command or group of commands.
 
-What takes long to import (Prefect, llama.cpp) is imported in the command that needs it.
+Slow imports (Prefect, llama.cpp) are inside the commands that need them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 One gate a file behind one protocol. `plan.gate_names` says which a step gets, `pipeline` in which
 order.
-Pure decisions; what runs a model's code does so in `gates.sandbox`.
+Decisions are pure; a model's code runs in `gates.sandbox`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Kinds of time and figures of a run, and what each means."""
+"""Figures of a run: clock, critical path, time breakdown, and their meanings."""

@@ -1,5 +1,4 @@
-"""Metrics of runs (`metrics`, pure), and the training of the planner's adapter.
+"""Training of the planner's adapter. `retrain` decides whether a new adapter is
 
-`retrain` and `evaluate` say whether a new adapter is served; `data` has pairs, `train` the
-training.
+served; `data` generates pairs, `train` trains, `agreement` compares plans.
 """

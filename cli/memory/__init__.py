@@ -1,4 +1,4 @@
 """The commands below `prefect-swarm memory`.
 
-A module a command; `options` has what they share. Each works on the memory that settings name.
+One module for each command; `options` is shared. Each works on the memory that settings name.
 """

@@ -39,7 +39,7 @@ def package_page() -> str:
     parts = [
         GENERATED,
         "# Packages",
-        "What each package holds, and what may import it, as its `__init__.py` says. A name is below `prefect_swarm`.",
+        "Contents of each package, from the docstring of its `__init__.py`. Names are relative to `prefect_swarm`.",
     ]
     for path in sorted(ROOT.rglob("__init__.py")):
         where = path.parent.relative_to(ROOT)

@@ -1,4 +1,4 @@
 """Gates that run Python: examples and tests, of a step and of several steps together.
 
-What runs does so in the sandbox; reading code and judging results is pure.
+Code runs in the sandbox; reading code and judging results is pure.
 """

@@ -1,7 +1,7 @@
 """The sandbox that runs what a model wrote: no network, no files of this machine, all bounded.
 
 Strict unless the setting `sandbox` says `limits-only`; where strict isn't possible nothing runs.
-This side of it: `probe`, `spawn`, `bounds`. The rest is `launcher` and, inside, `guest`.
+On this side are `probe`, `spawn` and `confinement`; `launcher` starts it, `guest` runs inside.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Generations of vectors and graph, built from the log and named by a single pointer.
 
-A generation never changes. What is newer than it is searched in the log.
+A generation never changes. Newer episodes are searched in the log.
 """
