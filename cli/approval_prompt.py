@@ -23,9 +23,9 @@ from ..host.system import without_login
 from ..plan.documents import marked, plan_text, problems_of, without_marks
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
+from ..store.attempt import excerpt
 from ..store.folder import RunFolder
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
-from ..store.result import excerpt
 from ..text import visible
 from .approval_choice import read_whole
 from .terminal.plan import estimate_line, print_plan

@@ -22,8 +22,8 @@ from ..data_folder import FolderUse, check_data_folder
 from ..errors import ExitCode, SwarmError
 from ..host.system import no_home
 from ..host.url_secrets import masked_urls
+from ..store.attempt import excerpt
 from ..store.question import WAYS, RunWaitingError
-from ..store.result import excerpt
 from ..text import one_line, visible
 from .process import quieten
 from .terminal.interruption import Terminated

@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 
 from ..errors import BudgetExceededError, Category
 from ..plan.output import StepOutput
+from ..store.attempt import Usage, excerpt
 from ..store.events import AnsweringEvent, TextEvent
-from ..store.result import Usage, excerpt
+from ..store.step import StepState
 from ..tasks.replan import join_outputs, synthesis, synthesise
 from ..tasks.subagent.answer import cut_mark, extract
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from .answer_type import answer_problem
-from .context import RunContext, StepRecord
+from .context import RunContext
 from .control import RunControl
 from .event_log import text_events
-from .prefect_io.task_runs import result_in, run_task
+from .prefect_io.task_runs import result_in, run_task, states_of
 
 __all__ = [
     "Answering",
@@ -65,7 +66,7 @@ class Answering:
     check: Callable[[str], str] = lambda _: ""
     usage: Usage = field(init=False, default_factory=Usage)
 
-    async def answer(self, last: Sequence[StepRecord]) -> RunAnswer:
+    async def answer(self, last: Sequence[StepState]) -> RunAnswer:
         """Answer from the outputs that no other step reads."""
         outputs = tuple(record.output for record in last if record.output is not None)
         if self.context.options.answer_schema is not None:
@@ -76,7 +77,7 @@ class Answering:
         return await self._written(outputs, last)
 
     async def _written(
-        self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]
+        self, outputs: tuple[StepOutput, ...], last: Sequence[StepState]
     ) -> RunAnswer:
         """Have it written, on and on where it is cut off."""
         result = await self._ask(self._request(outputs, 1), last)
@@ -94,9 +95,7 @@ class Answering:
         trouble = f"The answer could not be written: {result.error}"
         return RunAnswer(join_outputs(outputs), self.usage, trouble)
 
-    async def _typed(
-        self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]
-    ) -> RunAnswer:
+    async def _typed(self, outputs: tuple[StepOutput, ...], last: Sequence[StepState]) -> RunAnswer:
         """Have it written as JSON that fits the schema; each repair request says what was wrong."""
         if not outputs:
             return RunAnswer("")
@@ -147,7 +146,7 @@ class Answering:
         return request.model_copy(update=changes)
 
     async def _ask(
-        self, request: SubagentRequest, last: Sequence[StepRecord]
+        self, request: SubagentRequest, last: Sequence[StepState]
     ) -> SubagentResult | str:
         """Return what came of a request, or why it could not be sent."""
         ledger = self.context.ledger
@@ -163,7 +162,7 @@ class Answering:
                 synthesise,
                 request,
                 name=f"Answer · orchestrator{again}",
-                wait_for=[state for record in last for state in record.states],
+                wait_for=states_of(run for record in last for run in record.task_runs),
             )
             event = TextEvent(attempt=request.attempt)
             with text_events(

@@ -17,13 +17,14 @@ from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.schedule import Approved, Ask, Edited, Rejected
 from ..store.approvals import Approvals
+from ..store.attempt import excerpt
 from ..store.events import AnsweredEvent, AskedEvent
 from ..store.folder import RunFolder
 from ..store.question import PLAN_QUESTION, Answer, Question, RunWaitingError, is_approval
-from ..store.result import excerpt
+from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
 from .bounds import Estimate, estimate
-from .context import RunContext, StepRecord
+from .context import RunContext
 from .plan_changes import step_digests
 
 __all__ = [
@@ -99,7 +100,7 @@ def step_question(step: CompiledStep, digest: str, at: float) -> Question:
     )
 
 
-def failure_question(record: StepRecord, digest: str, again: int, at: float) -> Question:
+def failure_question(record: StepState, digest: str, again: int, at: float) -> Question:
     """Ask about a step whose last attempt failed.
 
     Args:
@@ -124,7 +125,7 @@ def failure_question(record: StepRecord, digest: str, again: int, at: float) -> 
     )
 
 
-def plain_question(name: str, record: StepRecord, attempt: int, at: float) -> Question:
+def plain_question(name: str, record: StepState, attempt: int, at: float) -> Question:
     """Ask about an attempt of which no more is known than that it waits for a person."""
     step = record.step
     return Question(

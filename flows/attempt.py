@@ -21,17 +21,19 @@ from ..metrics.clock import run_time
 from ..models.provider_waits import waits_to
 from ..plan.schedule import AttemptFinished, Launch
 from ..plan.task_ir import Tier
+from ..store.attempt import Attempt, Decision, Usage, excerpt
 from ..store.events import DecisionEvent
-from ..store.result import Attempt, Decision, Usage, excerpt
+from ..store.step import StepState
 from ..tasks.failure_router import Bounds, route
 from ..tasks.race import race
 from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .candidate import Candidate, Candidates, Inspections
-from .context import RunContext, StepRecord, save_step
+from .context import RunContext, save_step
 from .control import wait_events
 from .memory import Memories
 from .plan_changes import Replacements
+from .prefect_io.task_runs import states_of, task_runs_of
 from .request import Summaries, attempt_request, failures_of
 from .timing import AttemptTimes, StepSpans, other_samples
 
@@ -108,7 +110,7 @@ class Attempts:
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
         return await self._conclude(record, launch, candidates)
 
-    async def _prepare(self, record: StepRecord, decision: Decision, times: AttemptTimes) -> None:
+    async def _prepare(self, record: StepState, decision: Decision, times: AttemptTimes) -> None:
         """Do what has to be done before the next attempt."""
         if decision.delay_s:
             with times.other.noted("delay"):
@@ -125,10 +127,10 @@ class Attempts:
             other = self.context.options.policy.delegates[record.step.output.kind]
             record.delegate(other.name, self.context.plan.instructions_for(other.system_prompt))
         if record.change:
-            save_step(self.context.run, record, "running")
+            save_step(self.context.run, record)
 
     async def _make(
-        self, record: StepRecord, launch: Launch, decision: Decision | None
+        self, record: StepState, launch: Launch, decision: Decision | None
     ) -> list[Candidate]:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
         number = decision.samples if decision else 1
@@ -191,19 +193,20 @@ class Attempts:
         return ahead.take(request)
 
     async def _candidate(
-        self, record: StepRecord, request: SubagentRequest, label: str
+        self, record: StepState, request: SubagentRequest, label: str
     ) -> Candidate:
         return await self._candidates.make(record.step, request, self._edges(record), label)
 
-    def _edges(self, record: StepRecord) -> list[State[Any] | None]:
+    def _edges(self, record: StepState) -> Sequence[State[Any] | None]:
         upstream = record.step.upstream
-        edges = [state for name in upstream for state in self.context.records[name].states]
-        return [*edges, *record.states] if edges or record.states else [self.context.plan_state]
+        before = [run for name in upstream for run in self.context.records[name].task_runs]
+        edges = [*before, *record.task_runs]
+        return states_of(edges) if edges else [self.context.plan_state]
 
     async def _conclude(
-        self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
+        self, record: StepState, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
-        before, artifact = tuple(record.attempts), candidates[0].artifact
+        before, artifact = record.attempts, candidates[0].artifact
         finished = await self._judge(record, launch, candidates)
         if record.decision and record.decision.action == "KEEP":
             finished = await self._keep(record, launch, candidates[0])
@@ -214,7 +217,7 @@ class Attempts:
         record.note_time(times.other.stretches[known:])
         return finished
 
-    async def _keep(self, record: StepRecord, launch: Launch, cut: Candidate) -> AttemptFinished:
+    async def _keep(self, record: StepState, launch: Launch, cut: Candidate) -> AttemptFinished:
         """Take a text that is cut off, marked as such, if it passes the step's gates."""
         tokens = sum(
             attempt.usage.output_tokens
@@ -229,24 +232,25 @@ class Attempts:
             record.add_reason(f"What there is of the text isn't kept: {kept.error}")
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
         ref = await self._store_output(launch.step, kept.artifact)
-        record.keep(kept.artifact, ref, kept.states)
+        record.keep(kept.artifact, ref, task_runs_of(kept.states))
         return AttemptFinished(launch.step, "succeeded")
 
     async def _judge(
-        self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
+        self, record: StepState, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
         best = candidates[0]
         times = self._times[launch.step, launch.attempt]
         attempt = _attempt(record, launch, candidates, times)
+        task_runs = task_runs_of(best.states)
         if best.category is None:
             ref = await self._store_output(launch.step, best.artifact)
-            record.succeed(attempt, best.artifact, ref, best.states)
+            record.succeed(attempt, best.artifact, ref, task_runs)
             return AttemptFinished(launch.step, "succeeded")
         decision = self._route(record, attempt)
         self._emit_decision(launch, decision)
-        record.fail(attempt, decision, best.artifact, best.progress, best.states)
+        record.fail(attempt, decision, best.artifact, best.progress, task_runs)
         if best.category is Category.TRUNCATED:
-            record.begin(best.result.text)
+            record.note_partial_text(best.result.text)
         if decision.tier is not None:
             asks = decision.action == "ASK"
             return AttemptFinished(launch.step, "retry", decision.tier, asks)
@@ -267,7 +271,7 @@ class Attempts:
             )
         )
 
-    def _route(self, record: StepRecord, attempt: Attempt) -> Decision:
+    def _route(self, record: StepState, attempt: Attempt) -> Decision:
         policy = self.context.options.policy
         bounds = Bounds(
             max_attempts=record.step.max_attempts,
@@ -299,7 +303,7 @@ def _require_no_person(made: Sequence[Candidate], broken: Sequence[BaseException
 
 
 def _attempt(
-    record: StepRecord, launch: Launch, candidates: Sequence[Candidate], times: AttemptTimes
+    record: StepState, launch: Launch, candidates: Sequence[Candidate], times: AttemptTimes
 ) -> Attempt:
     best = candidates[0]
     result = best.result

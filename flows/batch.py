@@ -31,8 +31,9 @@ from ..errors import (
     SwarmError,
 )
 from ..files import read_text
+from ..store.attempt import excerpt
 from ..store.folder import RunFolder, find_run
-from ..store.result import RunFailedError, SwarmResult, excerpt
+from ..store.result import RunFailedError, SwarmResult
 from ..text import one_line
 from ..tracing.spans import without_prefect_spans
 from .approval import left_waiting

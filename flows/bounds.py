@@ -13,7 +13,7 @@ from ..plan.compile import CompiledPlan
 from ..plan.schedule import ConcurrencyLimits
 from ..plan.task_ir import StepSettings, Tier, TierName
 from ..store.accounts import Accounts, Amount, Booking, Budget, Spending, admits
-from ..store.result import Usage
+from ..store.attempt import Usage
 from ..tasks.subagent.request import CallLimits, SubagentRequest, prompt_of, tokens_of
 from .options import SwarmOptions, TierOptions
 

@@ -24,8 +24,8 @@ from ..gates import (
 )
 from ..metrics.clock import run_time
 from ..plan.compile import CompiledStep
+from ..store.attempt import excerpt
 from ..store.events import EventSink, GateEvent, TextEvent
-from ..store.result import excerpt
 from ..tasks.gates import Inspection, Verdicts, gates, verdicts_to
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent

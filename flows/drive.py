@@ -24,12 +24,11 @@ from ..plan.schedule import (
     RunStatus,
     Schedule,
     Skip,
-    StepStatus,
     Wait,
 )
+from ..store.attempt import Attempt, excerpt
 from ..store.events import EndedEvent, EndKind, EventSink, ReadyEvent, StartedEvent
 from ..store.question import RunWaitingError
-from ..store.result import Attempt, excerpt
 from .approval import Asking
 from .attempt import Attempts
 from .bounds import concurrency_limits
@@ -80,11 +79,6 @@ class Driver:
         limits = concurrency_limits(self.context.options, self.context.models)
         self._schedule = Schedule(limits)
         self._ready.update(self.begun)
-
-    @property
-    def statuses(self) -> dict[str, StepStatus]:
-        """Every step's status now."""
-        return self._schedule.statuses
 
     async def drive(self) -> RunStatus | Literal["edited"]:
         """Run the plan to its end; `edited` if another plan is to take its place.
@@ -176,9 +170,10 @@ class Driver:
                     self._report_rejected(event.step)
 
     def _report_rejected(self, step: str) -> None:
+        record = self.context.records[step]
         self._save(step)
-        kind: EndKind = "skipped" if self.statuses[step] == "skipped" else "failed"
-        self.emit(_ended(kind, step, None, self.context.records[step].reason))
+        kind: EndKind = "skipped" if record.status == "skipped" else "failed"
+        self.emit(_ended(kind, step, None, record.reason))
 
     async def _take_ended(self) -> None:
         """Take the ends of all attempts that are over; nothing follows before they are kept."""
@@ -187,12 +182,10 @@ class Driver:
             if task.done():
                 del self._running[step]
                 event = self._event(step, task)
-                ended.append((event, self._schedule.advance(event)))
-        run, records, statuses = self.context.run, self.context.records, self.statuses
+                ended.append((event, self._decide(event)))
+        run, records = self.context.run, self.context.records
         names = [event.step for event, _ in ended]
-        await asyncio.gather(
-            *(save_step_aside(run, records[name], statuses[name]) for name in names)
-        )
+        await asyncio.gather(*(save_step_aside(run, records[name]) for name in names))
         for event, _ in ended:
             if event.outcome != "asked":
                 self._report_end(event)
@@ -214,9 +207,16 @@ class Driver:
         return task.result()
 
     async def _advance(self, event: Event) -> None:
-        commands = self._schedule.advance(event)
+        commands = self._decide(event)
         self._report_ready()
         await self._carry_out(commands, event)
+
+    def _decide(self, event: Event) -> list[Command]:
+        """Have the schedule take an event, and the steps the statuses that it gives them."""
+        commands = self._schedule.advance(event)
+        for name, status in self._schedule.statuses.items():
+            self.context.records[name].set_status(status)
+        return commands
 
     async def _carry_out(self, commands: Sequence[Command], event: Event) -> None:
         self._waits = False
@@ -254,12 +254,13 @@ class Driver:
         self.emit(_ended("skipped", step, None, record.reason))
 
     def _save(self, step: str) -> None:
-        save_step(self.context.run, self.context.records[step], self.statuses[step])
+        save_step(self.context.run, self.context.records[step])
 
     def _report_ready(self) -> None:
         """Emit the steps that have become ready; those that start immediately are ready too."""
         now = self.clock()
-        for step, status in self.statuses.items():
+        for step, record in self.context.records.items():
+            status = record.now
             if status == "ready":
                 self._waits_since.setdefault(step, now)
             if status in ("ready", "running") and step not in self._ready:

@@ -12,6 +12,7 @@ from prefect.logging import get_run_logger
 
 from ..errors import RunCancelledError
 from ..models.streaming import streaming_to
+from ..store.attempt import ToolCall, excerpt
 from ..store.event_buffer import TextJoiner
 from ..store.event_log import EVENTS, opened_log
 from ..store.event_wording import LogState, is_warning, log_line, planned_lines
@@ -26,7 +27,6 @@ from ..store.events import (
 )
 from ..store.folder import RunFolder
 from ..store.question import RunWaitingError
-from ..store.result import ToolCall, excerpt
 from ..tasks.subagent.request import SubagentRequest
 from ..toolsets.calls import calls_to
 from .control import RunControl

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,18 +14,20 @@ from ..memory.store import Store
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
 from ..plan.compile import CompiledPlan
-from ..plan.schedule import RunStatus, StepStatus
+from ..plan.schedule import RunStatus
 from ..store.approvals import Approvals
+from ..store.attempt import Usage, excerpt
 from ..store.events import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
 from ..store.folder import RunFolder
 from ..store.question import RunWaitingError
-from ..store.result import Cost, Recall, SwarmResult, Usage, excerpt
+from ..store.result import Cost, Recall, SwarmResult
+from ..store.step import StepState
 from ..tasks.planner.task import Planned
 from .answer import Answering
 from .approval import Asking
 from .attempt import Attempts
 from .bounds import Ledger, Models
-from .context import RunContext, StepRecord, frontier, save_step, step_results, step_runs
+from .context import RunContext, frontier, save_step, step_results
 from .control import RunControl
 from .drive import Driver
 from .memory import Memories
@@ -82,7 +84,7 @@ class Execution:
     _restored: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        records = {step.id: StepRecord(step) for step in self.plan.steps}
+        records = {step.id: StepState.of(step) for step in self.plan.steps}
         if self.edits:
             keep_unchanged(self.run, self.plan)
         self._restored = restore_steps(self.run, records)
@@ -123,7 +125,7 @@ class Execution:
         self.run.store("plan.json", {**self.plan.to_json(), **edits})
         if self.options.pages:
             live = LiveRun(self._context, self.source.planning, self.recall, self._began_at())
-            self._pages = RunPages(live, lambda: driver.statuses, has_pages)
+            self._pages = RunPages(live, has_pages)
         await self._attempts.settle_prestarted(self._restored)
         driver = Driver(
             self._context,
@@ -142,11 +144,12 @@ class Execution:
             if status == "edited":
                 await self._close_pages(None)
                 return None
-            if "cancelled" in driver.statuses.values():
+            records = self._context.records.values()
+            if any(record.status == "cancelled" for record in records):
                 raise RunCancelledError("The run was cancelled on request.")
-            result = await self._conclude(driver, status)
+            result = await self._conclude(status)
         except BaseException as error:
-            await self._leave(driver.statuses, error)
+            await self._leave(error)
             raise
         self.run.store("result.json", result)
         self._warn_of_unstored()
@@ -175,19 +178,19 @@ class Execution:
     def _began_at(self) -> float:
         return self.run.started_at()
 
-    async def _leave(self, statuses: Mapping[str, StepStatus], error: BaseException) -> None:
+    async def _leave(self, error: BaseException) -> None:
         """Write down and show what happened in a run that ends early; it has no result."""
-        for name, record in self._context.records.items():
+        for record in self._context.records.values():
             if record.attempts or record.reason:
-                save_step(self.run, record, statuses[name])
+                save_step(self.run, record)
         problem = str(error)
         if not isinstance(error, RunWaitingError):
             why = f"It was left early{f': {problem}' if problem else '.'}"
             problem = f"{why} Resume with: prefect-swarm resume {self.run.run_id}"
-        result = self._result("unfinished", statuses, Usage(), problem=problem)
+        result = self._result("unfinished", Usage(), problem=problem)
         await self._close_pages(result)
 
-    async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
+    async def _conclude(self, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._context.records)
         answering = Answering(
             self._context, self.control, self.source.plan.definition_of_done, self.check_answer
@@ -201,7 +204,7 @@ class Execution:
         problems = [
             f"{record.step.id}: {record.reason}"
             for record in records
-            if record.output is None and driver.statuses[record.step.id] == "failed"
+            if record.output is None and record.status == "failed"
         ]
         with self._ending.noted("memory"):
             taught = await self._memories.conclude(records)
@@ -217,7 +220,6 @@ class Execution:
         problem = excerpt(" ".join(filter(None, parts)), 2000)
         return self._result(
             status,
-            driver.statuses,
             answer.usage,
             answer=answer.text,
             taught=taught,
@@ -227,7 +229,6 @@ class Execution:
     def _result(
         self,
         status: RunStatus | Literal["unfinished"],
-        statuses: Mapping[str, StepStatus],
         answering: Usage,
         *,
         answer: str = "",
@@ -239,14 +240,13 @@ class Execution:
         decisions = (a.decision for record in records for a in record.attempts if a.decision)
         replanning = sum((decision.usage for decision in decisions), Usage())
         orchestrated = (self.source.planning.usage, replanning, answering)
-        steps = step_results(records, statuses)
+        steps = step_results(records)
         upstream = {record.step.id: record.step.upstream for record in records}
         ending = self._ending.stretches
         spent = time_of_run(self.run, steps, upstream, ending, self.clock())
         calls = sum(usage.requests for usage in orchestrated)
-        runs = step_runs(records)
-        total_s, stopped_s = (spent.total_s, stopped_among(runs, spent)) if spent else (0.0, 0.0)
-        metrics = measure(runs, calls, total_s, stopped_s)
+        total_s, stopped_s = (spent.total_s, stopped_among(steps, spent)) if spent else (0.0, 0.0)
+        metrics = measure(steps, upstream, calls, total_s, stopped_s)
         return SwarmResult(
             run_id=self.run.run_id,
             flow_run_id=self.flow_run_id,

@@ -16,7 +16,8 @@ from ..plan.task_ir import TaskIR, check_objective, is_orchestrated
 from ..store.approvals import Approvals
 from ..store.diff import RunDiff
 from ..store.folder import RunFolder, find_run
-from ..store.result import Planning, StepResult, TakenFrom
+from ..store.result import Planning
+from ..store.step import StepState, TakenFrom
 from ..tasks.planner.task import Planned
 from .options import SwarmOptions
 from .plan_changes import plan_after_edits, rules_of, unchanged_steps
@@ -50,7 +51,7 @@ class FinishedWork:
 
     run: RunFolder
     plan: TaskIR
-    steps: Mapping[str, StepResult]
+    steps: Mapping[str, StepState]
 
 
 def finished_work(name: str) -> FinishedWork:
@@ -95,7 +96,7 @@ def _edits_applied(run: RunFolder) -> int:
     return 0
 
 
-def _finished(run: RunFolder, name: str) -> StepResult | None:
+def _finished(run: RunFolder, name: str) -> StepState | None:
     try:
         found = finished_step(run, name)
     except RunDamagedError as error:
@@ -249,7 +250,7 @@ def _planned(source: RunFolder, plan: TaskIR, *, is_edited: bool) -> Planned:
     )
 
 
-def _taken_step(source: RunFolder, run: RunFolder, step: StepResult) -> StepResult:
+def _taken_step(source: RunFolder, run: RunFolder, step: StepState) -> StepState:
     """Return a step as a fork keeps it: whose it is, and none of what it took."""
     name = f"outputs/{step.id}.txt"
     origin = TakenFrom(run=source.run_id, output_ref=f"{source.run_id}/{name}")

@@ -20,8 +20,10 @@ from ..models.names import Price
 from ..models.resolve import resolve_model
 from ..plan.compile import CompiledStep
 from ..plan.task_ir import Agent, TaskIR, Tier
+from ..store.attempt import Attempt, ShownAttempt
 from ..store.folder import RunFolder
-from ..store.result import Attempt, Mitigation, Recall, ShownAttempt
+from ..store.result import Mitigation, Recall
+from ..store.step import StepState
 from ..tasks.memory import (
     AttemptContext,
     RecallRequest,
@@ -34,7 +36,7 @@ from ..tasks.planner.facts import PlanningFacts, asked_toolsets, gate_facts, tie
 from ..tasks.planner.facts_text import persona_facts, similar_plans
 from ..tasks.planner.task import planner_for, reads_facts
 from ..toolsets.catalogue import Catalogue
-from .context import RunContext, StepRecord
+from .context import RunContext
 from .options import SwarmOptions
 from .prefect_io.task_runs import run_task
 from .stored_plan import StoredFacts, load, save
@@ -126,14 +128,14 @@ class Memories:
     agents: Sequence[Agent] = ()
     mitigations: tuple[Mitigation, ...] = ()
 
-    def symptom(self, record: StepRecord, attempt: Attempt) -> str:
+    def symptom(self, record: StepState, attempt: Attempt) -> str:
         """Return what a failed attempt looks like to the memory; "" without one."""
         if not self.mitigations:
             return ""
         return symptom_text(episode_of(self._attempt_context(record), attempt, record.attempts, ""))
 
     async def remember(
-        self, record: StepRecord, attempt: Attempt, before: Sequence[Attempt], artifact: str
+        self, record: StepState, attempt: Attempt, before: Sequence[Attempt], artifact: str
     ) -> None:
         """Write an attempt that has ended into the log."""
         if self.store is None:
@@ -147,7 +149,7 @@ class Memories:
         except MemoryStoreError as error:
             _logger.warning("%s was not remembered: %s", episode.key, error)
 
-    async def conclude(self, records: Sequence[StepRecord]) -> tuple[str, ...]:
+    async def conclude(self, records: Sequence[StepState]) -> tuple[str, ...]:
         """Learn from the run, which is over, and return what it has taught."""
         if self.store is None:
             return ()
@@ -173,7 +175,7 @@ class Memories:
         return task_type_of(self.context.plan.task_type, step.output.kind)
 
     def _attempt_context(
-        self, record: StepRecord, examples: Sequence[ShownAttempt] = ()
+        self, record: StepState, examples: Sequence[ShownAttempt] = ()
     ) -> AttemptContext:
         step = record.step
         used = (EpisodeKey(*key) for key in step.used)
@@ -196,7 +198,7 @@ class Memories:
         )
 
 
-def _was_done(record: StepRecord) -> bool:
+def _was_done(record: StepState) -> bool:
     """Whether a step succeeded in this run; of what was taken over, the other run has learned."""
     return record.output is not None and record.taken_from is None
 

@@ -16,7 +16,8 @@ from ..plan.output import schema_problem
 from ..plan.task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 from ..settings import default_model
 from ..store.failure_policy import Policy
-from ..store.result import StepResult, SwarmResult
+from ..store.result import SwarmResult
+from ..store.step import StepState
 from ..tasks.failure_router import ATTEMPTS_SPENT, counts
 from ..toolsets.names import ToolLimits
 
@@ -389,7 +390,7 @@ def steps_to_begin_again(
     )
 
 
-def _begins_again(step: StepResult, changes: Mapping[str, Any], everything: bool) -> bool:
+def _begins_again(step: StepState, changes: Mapping[str, Any], everything: bool) -> bool:
     if step.category is Category.BUDGET:
         # One that was refused has attempts that are worth keeping; one whose last attempt ran out
         # of room would come from the cache as it was.
@@ -397,11 +398,11 @@ def _begins_again(step: StepResult, changes: Mapping[str, Any], everything: bool
     return everything and not _used_up(step, changes)
 
 
-def _stopped_by_bound(step: StepResult, changes: Mapping[str, Any]) -> bool:
+def _stopped_by_bound(step: StepState, changes: Mapping[str, Any]) -> bool:
     return step.category is Category.BUDGET or _used_up(step, changes)
 
 
-def _used_up(step: StepResult, changes: Mapping[str, Any]) -> bool:
+def _used_up(step: StepState, changes: Mapping[str, Any]) -> bool:
     """Whether a step failed with all the attempts that it had, and has more now."""
     decision = step.attempts[-1].decision if step.attempts else None
     counted = sum(counts(attempt.category) for attempt in step.attempts if attempt.category)

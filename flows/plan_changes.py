@@ -24,17 +24,18 @@ from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.documents import plan_from
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
+from ..store.attempt import Usage, excerpt
 from ..store.folder import RunFolder
 from ..store.question import Answer
-from ..store.result import Usage, excerpt
+from ..store.step import StepState
 from ..tasks.planner.line_format import system_prompt
 from ..tasks.planner.task import Planned
 from ..tasks.replan import Replacement, read_replacement, replacement_request, replan
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
-from .context import RunContext, StepRecord
+from .context import RunContext
 from .options import SwarmOptions, stored_options
 from .planning import plan_rules
-from .prefect_io.task_runs import result_in, run_task
+from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
 from .stored_plan import StoredPlanning, load
 
 __all__ = [
@@ -64,7 +65,7 @@ class Replacements:
     context: RunContext
     left: int
 
-    async def replacement_for(self, record: StepRecord) -> CompiledStep:
+    async def replacement_for(self, record: StepState) -> CompiledStep:
         """Return the step that takes a failed one's place, under its id.
 
         An answer that is none is asked for once more, with another seed. The step's last decision
@@ -83,7 +84,7 @@ class Replacements:
         record.note(outcome=f"{replacement.agent}: {replacement.prompt}{asked_again}")
         return self._replaced(record.step, replacement)
 
-    async def _replacement(self, record: StepRecord) -> tuple[Replacement, str]:
+    async def _replacement(self, record: StepState) -> tuple[Replacement, str]:
         """Ask, and once more if need be; return what to say of that, too."""
         question = self._question(record)
         try:
@@ -96,7 +97,7 @@ class Replacements:
         except UnusableReplacementError as error:
             raise NoPlanError(error.problem + again, error.fix, error.text) from None
 
-    def _question(self, record: StepRecord) -> SubagentRequest:
+    def _question(self, record: StepState) -> SubagentRequest:
         context, step = self.context, record.step
         attempts = reversed(record.attempts)
         failures = [attempt.error or str(attempt.category) for attempt in attempts]
@@ -126,20 +127,21 @@ class Replacements:
         }
         return question.model_copy(update=changes)
 
-    async def _ask(self, record: StepRecord, question: SubagentRequest) -> Replacement:
+    async def _ask(self, record: StepState, question: SubagentRequest) -> Replacement:
         again = " · once more" if question.attempt > 1 else ""
         name = f"{record.step.id} · Orchestrator · replan {record.revision + 1}{again}"
         request = await self.context.ledger.reserve(question)
         usage: Usage | None = None
         result: SubagentResult | None = None
         try:
-            state, content = await run_task(replan, request, name=name, wait_for=record.states)
+            before = states_of(record.task_runs)
+            state, content = await run_task(replan, request, name=name, wait_for=before)
             if (result := result_in(content)) is not None:
                 usage = result.usage
                 record.note_question(usage, result.work_s)
         finally:
             self.context.ledger.settle(request.key, usage)
-        record.wait_for(state)
+        record.wait_for(task_run_of(state))
         if result is None:
             raise NoPlanError(
                 f"The orchestrator could not be asked for a replacement: {content!r}."

@@ -16,12 +16,13 @@ from ..plan.schedule import Launch
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.folder import RunFolder
 from ..store.result import Recall
+from ..store.step import StepState
 from ..tasks.memory import advise_on
 from ..tasks.planner.partial import PlanText, plan_so_far
 from ..tasks.subagent.request import SubagentRequest, left_out_of
 from ..toolsets.catalogue import catalogue_of
 from .bounds import Ledger, Models
-from .context import RunContext, StepRecord
+from .context import RunContext
 from .memory import recall_request_of, store_of
 from .options import SwarmOptions
 from .prestart import PrestartedRequests
@@ -62,7 +63,7 @@ class FirstRequests:
         compiled = compile_plan(
             plan, defaults, recall=recall.steps if recall else (), toolsets=toolsets
         )
-        records = {step.id: StepRecord(step) for step in compiled.steps}
+        records = {step.id: StepState.of(step) for step in compiled.steps}
         context = RunContext(
             compiled,
             self.run,

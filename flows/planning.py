@@ -17,9 +17,10 @@ from ..gates import gates
 from ..models.names import model_names, without_place
 from ..models.resolve import resolve_model
 from ..plan.task_ir import PlanRules, TaskIR, TierName, parse_plan
+from ..store.attempt import excerpt
 from ..store.events import EventSink, ExploringEvent, PlanningEvent
 from ..store.folder import RunFolder
-from ..store.result import Exploration, Planning, excerpt
+from ..store.result import Exploration, Planning
 from ..tasks.planner.conversation import exploration_request, explore, notes_in
 from ..tasks.planner.facts import PlanningFacts, notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose, planner_for, reads_facts
@@ -30,9 +31,9 @@ from .bounds import Ledger, Models, call_limits
 from .event_log import call_events
 from .options import SwarmOptions
 from .plan_stream import PlanReader, ReadPlan
-from .prefect_io.task_runs import result_in, run_task
+from .prefect_io.task_runs import result_in, run_task, task_run_of
 from .run_inputs import with_inputs
-from .stored_plan import StoredExploration, load, save, task_run_of, unbooked_ledger
+from .stored_plan import StoredExploration, load, save, unbooked_ledger
 
 __all__ = ["Explored", "explored_before", "plan_for", "plan_rules"]
 

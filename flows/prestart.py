@@ -16,9 +16,9 @@ from ..errors import Category, ModelError, NoPlanError, RunDamagedError
 from ..models.provider_waits import waits_to
 from ..plan.schedule import ConcurrencyLimits
 from ..store.accounts import Accounts
+from ..store.attempt import Usage
 from ..store.events import EndedEvent, EventSink, ReadyEvent, StartedEvent, TextEvent
 from ..store.folder import RunFolder
-from ..store.result import Usage
 from ..tasks.subagent.asking import drop_prestarted, offer_prestarted
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import answer

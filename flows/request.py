@@ -11,7 +11,8 @@ from ..plan.output import StepOutput
 from ..plan.schedule import Launch
 from ..plan.task_ir import Tier
 from ..quoting import Quote
-from ..store.result import Action, Attempt, Decision, excerpt
+from ..store.attempt import Action, Attempt, Decision, excerpt
+from ..store.step import StepState
 from ..tasks.failure_router import Failure, feedback
 from ..tasks.subagent.request import (
     BYTES_PER_TOKEN,
@@ -23,8 +24,8 @@ from ..tasks.subagent.request import (
 from ..tasks.subagent.request_settings import form_grammar, output_requirements
 from ..tasks.subagent.task import subagent
 from .bounds import call_limits
-from .context import RunContext, StepRecord
-from .prefect_io.task_runs import result_in, run_task
+from .context import RunContext
+from .prefect_io.task_runs import result_in, run_task, states_of
 
 __all__ = ["Summaries", "attempt_request", "failures_of", "parts_of"]
 
@@ -37,7 +38,7 @@ _BEFORE = {_ADVICE: "A person says: "}
 
 def attempt_request(
     context: RunContext,
-    record: StepRecord,
+    record: StepState,
     launch: Launch,
     decision: Decision | None,
     *,
@@ -90,7 +91,7 @@ def attempt_request(
         upstream=context.upstream_of(step),
         feedback="\n".join(f"{_BEFORE.get(each.label, '')}{each.text}" for each in remarks),
         remarks=remarks if len(remarks) > 1 else (),
-        begun=record.begun if continues else "",
+        begun=record.partial_text if continues else "",
         previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
         sample=sample,
         race=race_name,
@@ -104,7 +105,7 @@ def attempt_request(
     )
 
 
-def _remarks(record: StepRecord, decision: Decision | None, limit: int) -> tuple[Quote, ...]:
+def _remarks(record: StepState, decision: Decision | None, limit: int) -> tuple[Quote, ...]:
     """Feedback for the next attempt: what was wrong, a person's advice, what helped elsewhere."""
     if decision is None or decision.action in ("SAMPLE", "CONTINUE"):
         return ()
@@ -117,7 +118,7 @@ def _remarks(record: StepRecord, decision: Decision | None, limit: int) -> tuple
     return tuple(remarks)
 
 
-def failures_of(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
+def failures_of(record: StepState, last: Attempt | None = None) -> list[Failure]:
     """Return how a step's attempts failed, `last` after those that its record has."""
     attempts = [*record.attempts, *([last] if last else [])]
     led_to: list[Action | None] = [None]
@@ -165,7 +166,7 @@ class Summaries:
         init=False, default_factory=dict[tuple[str, int], "asyncio.Task[str]"]
     )
 
-    async def fitting(self, request: SubagentRequest, record: StepRecord) -> SubagentRequest:
+    async def fitting(self, request: SubagentRequest, record: StepState) -> SubagentRequest:
         """Return the request, with summaries for the inputs that it has no room for.
 
         As it is where the policy cuts them.
@@ -201,7 +202,7 @@ class Summaries:
         return request.model_copy(update={"upstream": upstream, "summarised": summarised})
 
     async def _summary(
-        self, text: StepOutput, room: int, request: SubagentRequest, record: StepRecord
+        self, text: StepOutput, room: int, request: SubagentRequest, record: StepState
     ) -> str:
         key = (text.name, room)
         if key not in self._made:
@@ -209,7 +210,7 @@ class Summaries:
         return await asyncio.shield(self._made[key])
 
     async def _shorten(
-        self, text: StepOutput, room: int, request: SubagentRequest, record: StepRecord
+        self, text: StepOutput, room: int, request: SubagentRequest, record: StepState
     ) -> str:
         whole = text.text
         for turn in range(1, _ROUNDS + 1):
@@ -245,7 +246,7 @@ class Summaries:
                 return whole
         return whole
 
-    async def _ask(self, request: SubagentRequest, part: str, record: StepRecord) -> str:
+    async def _ask(self, request: SubagentRequest, part: str, record: StepState) -> str:
         """Return a part's summary; the part itself where the worker has none."""
         request = await self.context.ledger.reserve(request)
         usage = None
@@ -254,7 +255,7 @@ class Summaries:
                 subagent,
                 request,
                 name=f"{record.step.id} · {request.step}",
-                wait_for=record.states,
+                wait_for=states_of(record.task_runs),
             )
             result = result_in(content)
             usage = result.usage if result else None

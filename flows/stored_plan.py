@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
-from uuid import UUID
 
-from prefect.client.schemas.objects import State, StateDetails, StateType
+from prefect.client.schemas.objects import State
 from prefect.results import get_result_store
 from pydantic import BaseModel, ValidationError
 
@@ -19,16 +18,18 @@ from ..errors import RunDamagedError, StorageError
 from ..models.names import Price
 from ..plan.compile import CompiledStep
 from ..store.accounts import Accounts, Booking, Budget
+from ..store.attempt import Usage
 from ..store.events import EventSink, SpentEvent
 from ..store.folder import ACCOUNTS, RunFolder
-from ..store.result import Exploration, Recall, StepResult, TakenFrom, Usage
+from ..store.result import Exploration, Recall
+from ..store.step import StepState, TakenFrom
 from ..tasks.planner.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from ..tasks.subagent.task import subagent
 from ..toolsets.journal import answers_kept
 from .bounds import Ledger
-from .context import StepRecord
 from .options import SwarmOptions
+from .prefect_io.task_runs import state_of
 from .prestart import is_prestart_stored
 
 __all__ = [
@@ -45,8 +46,6 @@ __all__ = [
     "paid_again",
     "restore_steps",
     "save",
-    "state_of",
-    "task_run_of",
     "unbooked_ledger",
 ]
 
@@ -54,18 +53,18 @@ __all__ = [
 _logger = logging.getLogger("prefect_swarm.store.folder")
 
 
-def restore_steps(run: RunFolder, records: Mapping[str, StepRecord]) -> frozenset[str]:
+def restore_steps(run: RunFolder, records: Mapping[str, StepState]) -> frozenset[str]:
     """Give the records of the steps that had succeeded what is stored of them; return their ids."""
     restored: set[str] = set()
     for name, record in records.items():
         if found := _planned_step(run, record.step):
             step, artifact = found
-            record.restore(step, artifact, _states(step.task_runs))
+            record.restore(step, artifact)
             restored.add(name)
     return frozenset(restored)
 
 
-def finished_step(run: RunFolder, name: str) -> tuple[StepResult, str] | None:
+def finished_step(run: RunFolder, name: str) -> tuple[StepState, str] | None:
     """Return a step that had succeeded, with its output; None if it had not.
 
     Raises:
@@ -90,7 +89,7 @@ def _fetched(run: RunFolder, name: str, origin: TakenFrom) -> str | None:
     return text
 
 
-def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, str] | None:
+def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepState, str] | None:
     """Return a step that had succeeded as it is planned, as it was changed, or in another run."""
     try:
         found = finished_step(run, planned.id)
@@ -102,19 +101,6 @@ def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, st
     step, _ = found
     is_as_planned = (step.agent, step.prompt) == (planned.agent, planned.prompt)
     return found if is_as_planned or step.change or step.taken_from else None
-
-
-def state_of(task_run: str) -> State[Any]:
-    """Stand for a task run of an earlier process, in the edges that are drawn."""
-    try:
-        details = StateDetails(task_run_id=UUID(task_run))
-    except ValueError:
-        details = StateDetails()  # An edge that nothing can be drawn from.
-    return State(type=StateType.COMPLETED, state_details=details)
-
-
-def _states(task_runs: Sequence[str]) -> tuple[State[Any], ...]:
-    return tuple(map(state_of, task_runs))
 
 
 class _WithState(Frozen):
@@ -187,12 +173,6 @@ def save(run: RunFolder, kept: _Kept, edits: int = 0) -> None:
 def _name(kind: type[BaseModel], edits: int) -> str:
     name = _NAMES[kind]
     return name.replace(".json", f"-{edits}.json") if edits else name
-
-
-def task_run_of(state: State[Any] | None) -> str:
-    """Return Prefect's id of the task run that ended in a state; "" if there is none."""
-    found = state.state_details.task_run_id if state else None
-    return str(found) if found else ""
 
 
 async def is_stored(key: str) -> bool:

@@ -47,7 +47,7 @@ from .prefect_io.form_service import FormDesk, desk_of
 from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
 from .prefect_io.schema_flow import WITH_SCHEMAS, schema_flow
 from .prefect_io.suspend import asker_of, leave, report_suspended
-from .prefect_io.task_runs import look_up_result_folder, without_orphaned_task_runs
+from .prefect_io.task_runs import look_up_result_folder, task_run_of, without_orphaned_task_runs
 from .preflight import check_gates, check_models, check_storage, check_toolsets, toolsets_of_run
 from .prestart import PrestartedRequests, accounted
 from .run_inputs import PlanReference, keep_inputs, keep_plan, plan_of_run, stored_inputs
@@ -59,7 +59,6 @@ from .stored_plan import (
     load,
     open_ledger,
     save,
-    task_run_of,
 )
 from .timing import steady_clock, traced_run
 

@@ -14,21 +14,20 @@ from opentelemetry.trace import Link, Span, SpanContext, TraceFlags
 from ..data_types import moment_of
 from ..errors import RunDamagedError
 from ..metrics.clock import RunTime, Stretch, TimeKind, clock_of_run, run_time, seconds_by_kind
-from ..metrics.critical_path import StepRun
 from ..metrics.time_breakdown import TIMELINE_EVENTS, around_steps, explain, turns_of
 from ..models.names import model_names, without_place
 from ..plan.schedule import AttemptFinished, Launch
 from ..plan.task_ir import TIERS, TierName
 from ..store.event_log import EVENTS, events_of_kinds, last_event
 from ..store.folder import RunFolder
-from ..store.result import StepResult, SwarmResult
+from ..store.result import SwarmResult
+from ..store.step import StepState
 from ..tasks.subagent.request import SubagentResult
 from ..text import duration
 from ..tracing import Attributes, fail, is_traced, span
 from ..tracing.provider import content_setting_read, flush
 from ..tracing.spans import begin, inside, without_prefect_spans
 from ..untrusted.folder import MOST_TEXT_BYTES
-from .context import StepRecord
 from .options import SwarmOptions
 
 __all__ = [
@@ -127,7 +126,7 @@ def other_samples(best: SubagentResult, results: Iterable[SubagentResult]) -> li
 
 def time_of_run(
     run: RunFolder,
-    steps: Sequence[StepResult],
+    steps: Sequence[StepState],
     upstream: Mapping[str, Sequence[str]],
     ending: Sequence[Stretch],
     ended_at: float,
@@ -157,10 +156,11 @@ def time_of_run(
     return RunTime.of(stretches, began_at, max(began_at, ended_at))
 
 
-def stopped_among(runs: Sequence[StepRun], spent: RunTime) -> float:
+def stopped_among(steps: Sequence[StepState], spent: RunTime) -> float:
     """Return the seconds between the first step's start and the last's end that nothing ran."""
-    since = min((run.started_at for run in runs), default=0.0)
-    until = max((run.ended_at for run in runs), default=0.0)
+    ran = [step for step in steps if step.attempts]
+    since = min((step.attempts[0].started_at for step in ran), default=0.0)
+    until = max((step.attempts[-1].ended_at for step in ran), default=0.0)
     return seconds_by_kind(spent.stretches, since, until).get("stopped", 0.0)
 
 
@@ -242,7 +242,7 @@ class StepSpans:
         records: What is known of each step, by its id.
     """
 
-    records: Mapping[str, StepRecord]
+    records: Mapping[str, StepState]
     _open: dict[str, Span] = field(init=False, default_factory=dict[str, Span])
 
     async def attempt(
@@ -278,7 +278,7 @@ class StepSpans:
         ended.end()
 
 
-def _begin_step(record: StepRecord) -> Span:
+def _begin_step(record: StepState) -> Span:
     step = record.step
     attributes = {
         "prefect_swarm.step.id": step.id,
@@ -289,7 +289,7 @@ def _begin_step(record: StepRecord) -> Span:
     return begin(f"step {step.id}", attributes)
 
 
-def _attempt_span(record: StepRecord, launch: Launch) -> AbstractContextManager[Span]:
+def _attempt_span(record: StepState, launch: Launch) -> AbstractContextManager[Span]:
     before = record.decision
     attributes = {
         "prefect_swarm.step.id": launch.step,
@@ -301,7 +301,7 @@ def _attempt_span(record: StepRecord, launch: Launch) -> AbstractContextManager[
 
 
 def _conclude_step(
-    current: Span, record: StepRecord, launch: Launch, finished: AttemptFinished
+    current: Span, record: StepState, launch: Launch, finished: AttemptFinished
 ) -> None:
     current.set_attribute("prefect_swarm.outcome", finished.outcome)
     ended = next((each for each in record.attempts if each.number == launch.attempt), None)

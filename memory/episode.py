@@ -12,7 +12,7 @@ from ..data_types import Count, Finite, Frozen, Moment
 from ..errors import Category
 from ..plan.output import OutputKind
 from ..plan.task_ir import Tier
-from ..store.result import Action
+from ..store.attempt import Action
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -8,12 +8,12 @@ the two are the same number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
 from ..data_types import Finite, Frozen
+from ..store.step import StepState
 from .clock import TimeKind
 
 __all__ = [
@@ -21,9 +21,9 @@ __all__ = [
     "KIND_WORDS",
     "TIME_KINDS",
     "Metrics",
-    "StepRun",
     "critical_path",
     "measure",
+    "seconds_of",
     "slacks",
 ]
 
@@ -106,46 +106,32 @@ FIGURES: Mapping[str, str] = {
 """What each figure of a run means."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepRun:
-    """Measurements of one step that ran.
-
-    Attributes:
-        upstream: Ids of the steps it waited for; those that never ran are ignored.
-        work_s: Seconds of work over all its attempts, without the time it waited for a model.
-        calls: Model calls over all its attempts.
-        wait_s: Seconds over all its attempts that it waited for a model.
-    """
-
-    id: str
-    upstream: tuple[str, ...]
-    started_at: float
-    ended_at: float
-    work_s: float
-    calls: int
-    wait_s: float = 0.0
-
-
 def measure(
-    runs: Sequence[StepRun], orchestrator_calls: int, total_s: float = 0.0, stopped_s: float = 0.0
+    steps: Sequence[StepState],
+    upstream: Mapping[str, Sequence[str]],
+    orchestrator_calls: int,
+    total_s: float = 0.0,
+    stopped_s: float = 0.0,
 ) -> Metrics:
     """Measure a run.
 
     Args:
-        runs: The steps that ran, each after those it depends on.
+        steps: Its steps, each after those it depends on; those that never ran count for nothing.
+        upstream: Ids of the steps that each step waited for.
         orchestrator_calls: Model calls for planning and synthesis.
         total_s: Seconds from the objective to the answer.
         stopped_s: Seconds between the first step's start and the last step's end in which no
             process worked on the run.
     """
-    seconds = {run.id: run.work_s for run in runs}
-    calls = {run.id: float(run.calls) for run in runs}
+    ran = [step for step in steps if step.attempts]
+    seconds = seconds_of(ran)
+    calls = {step.id: float(step.usage.requests) for step in ran}
     work_s = sum(seconds.values())
-    path_s = max(_longest_paths(runs, seconds)[0].values(), default=0.0)
-    path = critical_path(runs)
-    longest_calls = max(_longest_paths(runs, calls)[0].values(), default=0.0)
-    first = min((run.started_at for run in runs), default=0.0)
-    until = max((run.ended_at for run in runs), default=0.0)
+    path_s = max(_longest_paths(seconds, upstream)[0].values(), default=0.0)
+    path = critical_path(seconds, upstream)
+    longest_calls = max(_longest_paths(calls, upstream)[0].values(), default=0.0)
+    first = min((step.attempts[0].started_at for step in ran), default=0.0)
+    until = max((step.attempts[-1].ended_at for step in ran), default=0.0)
     makespan_s = max(0.0, until - first - stopped_s)
     return Metrics(
         critical_steps=orchestrator_calls + int(longest_calls),
@@ -154,47 +140,56 @@ def measure(
         work_s=work_s,
         parallelism=work_s / path_s if path_s else 0.0,
         speedup=work_s / makespan_s if makespan_s else 0.0,
-        wait_s=sum(run.wait_s for run in runs),
-        critical_wait_s=sum(run.wait_s for run in runs if run.id in path),
+        wait_s=sum(step.wait_s for step in ran),
+        critical_wait_s=sum(step.wait_s for step in ran if step.id in path),
         total_s=total_s,
     )
 
 
-def slacks(runs: Sequence[StepRun]) -> dict[str, float]:
-    """Seconds each step could have taken longer without a longer critical path."""
-    seconds = {run.id: run.work_s for run in runs}
-    head, tail = _longest_paths(runs, seconds)
+def seconds_of(steps: Iterable[StepState]) -> dict[str, float]:
+    """Return the seconds of work of the steps that ran, by their ids."""
+    return {step.id: step.work_s for step in steps if step.attempts}
+
+
+def slacks(seconds: Mapping[str, float], upstream: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Return the seconds each step could have taken longer without a longer critical path.
+
+    Args:
+        seconds: What each step took, each after those it depends on.
+        upstream: Ids of the steps that each step waited for; those without seconds are ignored.
+    """
+    head, tail = _longest_paths(seconds, upstream)
     longest = max(head.values(), default=0.0)
     return {
-        run.id: max(0.0, longest - head[run.id] - tail[run.id] + seconds[run.id]) for run in runs
+        name: max(0.0, longest - head[name] - tail[name] + took) for name, took in seconds.items()
     }
 
 
-def critical_path(runs: Sequence[StepRun]) -> tuple[str, ...]:
-    """Ids of the steps of one longest path by seconds of work, in order."""
-    seconds = {run.id: run.work_s for run in runs}
-    head, _ = _longest_paths(runs, seconds)
-    upstream = {run.id: [name for name in run.upstream if name in seconds] for run in runs}
+def critical_path(
+    seconds: Mapping[str, float], upstream: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """Return the ids of the steps of one longest path by seconds, in order; see `slacks`."""
+    head, _ = _longest_paths(seconds, upstream)
     path: list[str] = []
-    choice = [run.id for run in runs]
+    choice = [*seconds]
     while choice:
         path.append(max(choice, key=lambda name: head[name]))
-        choice = upstream[path[-1]]
+        choice = [name for name in upstream.get(path[-1], ()) if name in seconds]
     return tuple(reversed(path))
 
 
 def _longest_paths(
-    runs: Sequence[StepRun], weight: Mapping[str, float]
+    weights: Mapping[str, float], upstream: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the weight of the longest path that ends with each step, and that starts with it."""
     head: dict[str, float] = {}
-    for run in runs:
-        before = [head[name] for name in run.upstream if name in head]
-        head[run.id] = weight[run.id] + max(before, default=0.0)
-    tail = dict.fromkeys(weight, 0.0)
-    for run in reversed(runs):
-        tail[run.id] += weight[run.id]
-        for name in run.upstream:
-            if name in tail:
-                tail[name] = max(tail[name], tail[run.id])
+    for name, weight in weights.items():
+        before = [head[needed] for needed in upstream.get(name, ()) if needed in head]
+        head[name] = weight + max(before, default=0.0)
+    tail = dict.fromkeys(weights, 0.0)
+    for name in reversed([*weights]):
+        tail[name] += weights[name]
+        for needed in upstream.get(name, ()):
+            if needed in tail:
+                tail[needed] = max(tail[needed], tail[name])
     return head, tail

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ..store.attempt import Attempt
 from ..store.events import (
     AnsweredEvent,
     AskedEvent,
@@ -18,7 +19,7 @@ from ..store.events import (
     RunEvent,
     WaitEvent,
 )
-from ..store.result import Attempt, StepResult
+from ..store.step import StepState
 from .clock import Stretch, TimeKind
 
 __all__ = [
@@ -379,7 +380,7 @@ class _Timeline:
             self._found.append(found)
 
 
-def turns_of(steps: Iterable[StepResult]) -> dict[str, Sequence[Turn]]:
+def turns_of(steps: Iterable[StepState]) -> dict[str, Sequence[Turn]]:
     """Return the attempts at each step, in order; a step that never ran has none."""
     return {step.id: tuple(_turn(step.id, attempt) for attempt in step.attempts) for step in steps}
 

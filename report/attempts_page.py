@@ -6,7 +6,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 from ..gates import GateResult, format_diagnostics
-from ..store.result import Attempt, Decision, Exploration, StepResult, ToolCall
+from ..store.attempt import Attempt, Decision, ToolCall
+from ..store.result import Exploration
+from ..store.step import StepState
 from ..text import duration, one_line, plural
 from .lines import cost_of, decision_line, omission_line, outcome_line, run_figures
 from .page import (
@@ -130,7 +132,7 @@ _TEXT_CHARS = 1_200
 
 
 def calls_sections(
-    steps: Sequence[StepResult], explored: Exploration | None = None
+    steps: Sequence[StepState], explored: Exploration | None = None
 ) -> list[Section]:
     """Write the part of a run's page on calls of tools; empty if there were none.
 
@@ -267,7 +269,7 @@ _ENDS = {
 
 
 def attempts_sections(
-    steps: Sequence[StepResult], explored: Exploration | None = None
+    steps: Sequence[StepState], explored: Exploration | None = None
 ) -> list[Section]:
     """Write the parts of a run's page on decisions, gates and calls, as far as there were any.
 
@@ -293,7 +295,7 @@ def attempts_sections(
     return sections
 
 
-def _story(step: StepResult) -> tuple[Text, ...]:
+def _story(step: StepState) -> tuple[Text, ...]:
     """Describe a step's way to its end; empty if its first attempt succeeded, or in another run."""
     if len(step.attempts) == 1 and step.status == "succeeded":
         return ()
@@ -310,7 +312,7 @@ def _story(step: StepResult) -> tuple[Text, ...]:
     return (name, f" ran {times} and {_ENDS[step.status]}: {way}.{reason}")
 
 
-def _incomplete(step: StepResult) -> tuple[Text, ...]:
+def _incomplete(step: StepState) -> tuple[Text, ...]:
     parts = [omission_line(step.attempts[-1])] if step.attempts else []
     parts.append("its text is cut off" if step.truncated else "")
     found = "; ".join(filter(None, parts))
@@ -327,7 +329,7 @@ def _chapter(attempt: Attempt) -> str:
     return f"{who} failed by {attempt.category}{then}{came and f' ({one_line(came, 80)})'}"
 
 
-def _attempt_rows(step: StepResult) -> list[tuple[Text, ...]]:
+def _attempt_rows(step: StepState) -> list[tuple[Text, ...]]:
     return [
         (
             _result(attempt),
@@ -341,7 +343,7 @@ def _attempt_rows(step: StepResult) -> list[tuple[Text, ...]]:
     ]
 
 
-def _led_lines(step: StepResult) -> list[tuple[Text, ...]]:
+def _led_lines(step: StepState) -> list[tuple[Text, ...]]:
     """Say by which rule each decision of a step was taken, why, and what it led to."""
     followed = [*step.attempts[1:], None]
     return [
@@ -373,7 +375,7 @@ def _maker(attempt: Attempt) -> str:
     return f"{attempt.agent} on {attempt.tier}{replaced}, {one_line(attempt.model, 40)}"
 
 
-def _gate_rows(step: StepResult) -> list[tuple[Text, ...]]:
+def _gate_rows(step: StepState) -> list[tuple[Text, ...]]:
     return [
         (
             gate.status + ("" if gate.required else " (optional)"),

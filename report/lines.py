@@ -9,7 +9,9 @@ from ..gates import format_diagnostics
 from ..metrics.clock import RunTime, Stretch, TimeKind, seconds_by_kind
 from ..metrics.critical_path import FIGURES, KIND_WORDS, TIME_KINDS, Metrics
 from ..plan.compile import StepRecall
-from ..store.result import Attempt, Cost, Decision, Planning, StepResult, SwarmResult, ToolCall
+from ..store.attempt import Attempt, Decision, ToolCall
+from ..store.result import Cost, Planning, SwarmResult
+from ..store.step import StepState
 from ..text import dollars, duration, one_line, plural
 from .markdown import label
 from .page import Block, Figure, Figures, Ref, Table, Text
@@ -58,12 +60,12 @@ def call_lines(calls: Sequence[ToolCall]) -> list[str]:
 _SHOWN = 12
 
 
-def taken_words(step: StepResult) -> str:
+def taken_words(step: StepState) -> str:
     """Say whose a step is that was taken over; "" of any other."""
     return step.taken_from.words if step.taken_from else ""
 
 
-def taken_line(steps: Sequence[StepResult]) -> str:
+def taken_line(steps: Sequence[StepState]) -> str:
     """Say in one line which steps were taken over, and from which runs; "" if none were."""
     by_run: dict[str, list[str]] = {}
     for step in steps:
@@ -83,7 +85,7 @@ def change_line(change: str, planned: str) -> str:
     return f"{change}; it was {planned}" if change else ""
 
 
-def changed_line(step: StepResult) -> str:
+def changed_line(step: StepState) -> str:
     """Say what is asked now, and what that took the place of; empty if nothing changed."""
     return f"{step.change}: {step.prompt} (it was {step.planned})" if step.change else ""
 
@@ -218,14 +220,14 @@ class Bar:
         return f"{' ' * start}{_WAIT * (turn - start)}{work}".ljust(width)
 
 
-def bars(steps: Sequence[StepResult]) -> list[Bar]:
+def bars(steps: Sequence[StepState]) -> list[Bar]:
     """Return a bar for each attempt, steps in the plan's order."""
     tries = [(step, attempt) for step in steps for attempt in step.attempts]
     origin = min((attempt.started_at for _, attempt in tries), default=0.0)
     return [_bar(step, attempt, origin) for step, attempt in tries]
 
 
-def timeline(steps: Sequence[StepResult], width: int, *, figures: bool = True) -> list[str]:
+def timeline(steps: Sequence[StepState], width: int, *, figures: bool = True) -> list[str]:
     """Draw the attempts, a line each, in `width` characters; empty if nothing ran."""
     drawn = bars(steps)
     total_s = max((bar.end_s for bar in drawn), default=0.0)
@@ -236,7 +238,7 @@ def timeline(steps: Sequence[StepResult], width: int, *, figures: bool = True) -
     return [f"{line} {_figures(bar)}" for line, bar in zip(lines, drawn, strict=True)]
 
 
-def _bar(step: StepResult, attempt: Attempt, origin: float) -> Bar:
+def _bar(step: StepState, attempt: Attempt, origin: float) -> Bar:
     return Bar(
         step=step.id,
         agent=attempt.agent or step.agent,
@@ -341,7 +343,7 @@ def time_line(time: RunTime) -> str:
     return f"{duration(time.total_s)} = {' + '.join(parts)}" if parts else duration(time.total_s)
 
 
-def time_blocks(time: RunTime | None, steps: Sequence[StepResult]) -> list[Block]:
+def time_blocks(time: RunTime | None, steps: Sequence[StepState]) -> list[Block]:
     """Return the blocks of a page that say where the time went; none if it wasn't measured."""
     if time is None:
         return []
@@ -367,7 +369,7 @@ def run_figures(metrics: Metrics, cost: Cost) -> Figures:
     )
 
 
-def time_figures(time: RunTime, steps: Sequence[StepResult]) -> Figures:
+def time_figures(time: RunTime, steps: Sequence[StepState]) -> Figures:
     """Return what the total is made of, the makespan's own parts, and the seconds of each kind."""
     kinds = [
         Figure(KIND_WORDS[kind], _share(seconds, time.total_s), TIME_KINDS[kind])
@@ -388,7 +390,7 @@ def path_table(time: RunTime) -> Table:
     return Table(_PATH, tuple(rows[:_MOST_ROWS]), max(0, len(rows) - _MOST_ROWS))
 
 
-def _parts(time: RunTime, steps: Sequence[StepResult]) -> list[Figure]:
+def _parts(time: RunTime, steps: Sequence[StepState]) -> list[Figure]:
     """Return the total, and what of it was before, in and after the steps."""
     tries = [attempt for step in steps for attempt in step.attempts]
     whole = Figure("total", duration(time.total_s), FIGURES["total"])

@@ -11,7 +11,9 @@ from pydantic import BaseModel
 
 from ..errors import Category
 from ..metrics.clock import RunTime
-from ..store.result import Action, Cost, Metrics, Planning, Recall, StepResult
+from ..store.attempt import Action
+from ..store.result import Cost, Metrics, Planning, Recall
+from ..store.step import StepState
 from ..toolsets.masking import mask_written
 
 __all__ = [
@@ -187,7 +189,7 @@ CATEGORIES: Mapping[Category, str] = {
 """What each category means, likewise."""
 
 
-def legend(steps: Sequence[StepResult]) -> str:
+def legend(steps: Sequence[StepState]) -> str:
     """Explain the categories and actions that some steps met, and how rules are written."""
     attempts = [attempt for step in steps for attempt in step.attempts]
     categories = {attempt.category for attempt in attempts}
@@ -236,7 +238,7 @@ class StepView:
         files: Names of the files that it left.
     """
 
-    result: StepResult
+    result: StepState
     upstream: tuple[str, ...]
     status: str
     why: str = ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ..store.result import Attempt, Recall
+from ..store.attempt import Attempt
+from ..store.result import Recall
 from ..text import dollars, duration, one_line, plural
 from .attempts_page import (
     MOST_ROWS,

@@ -11,13 +11,14 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..errors import RunDamagedError
-from ..metrics.critical_path import StepRun, critical_path, measure, slacks
+from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.schedule import UNFINISHED, StepStatus
 from ..store.accounts import Accounts
 from ..store.event_log import EVENTS, events_of_kinds, last_event
 from ..store.events import FinishedEvent
 from ..store.folder import ACCOUNTS, RunFolder
-from ..store.result import Cost, Planning, Recall, StepResult, SwarmResult
+from ..store.result import Cost, Planning, Recall, SwarmResult
+from ..store.step import StepState
 from ..text import without_surrogates
 from ..toolsets.artifacts import artifacts_of
 from ..toolsets.masking import secrets_in
@@ -146,7 +147,7 @@ _NOTHING: _Message = {}
 _NO_TEXTS: list[str] = []
 
 
-def attempt_views(run: RunFolder, step: StepResult, output: str | None) -> tuple[AttemptView, ...]:
+def attempt_views(run: RunFolder, step: StepState, output: str | None) -> tuple[AttemptView, ...]:
     """Return what each attempt of a step was sent and answered, as far as it is stored.
 
     Args:
@@ -305,8 +306,9 @@ def _unfinished(
     begun = {step.id: step for step in run.steps()}
     known = [begun.get(name) or _unbegun(planned[name]) for name in planned]
     statuses = _statuses(known, planned, is_running)
-    runs = [_measured(step, planned) for step in known if step.attempts]
-    slack, path = slacks(runs), critical_path(runs)
+    needs = {name: step.upstream for name, step in planned.items()}
+    seconds = seconds_of(known)
+    slack, path = slacks(seconds, needs), critical_path(seconds, needs)
     steps = [
         step.model_copy(update={"slack_s": slack.get(step.id), "critical": step.id in path})
         for step in known
@@ -321,7 +323,7 @@ def _unfinished(
         problem="" if is_running else _goes_on(run),
         steps=tuple(_step(run, step, planned, statuses, plan) for step in steps),
         planning=_planning(run),
-        metrics=measure(runs, 0) if runs else None,
+        metrics=measure(known, needs, 0) if seconds else None,
         cost=Cost.of(Accounts.of(run.lines(ACCOUNTS)).usage),
         recall=_recall(run, plan),
         began_at=_began_at(run),
@@ -355,15 +357,13 @@ def _planned_steps(plan: ShownPlan, result: SwarmResult | None) -> dict[str, Sho
     }
 
 
-def _unbegun(planned: ShownStep) -> StepResult:
-    return StepResult(
-        id=planned.id, agent=planned.agent, prompt=planned.prompt, status="unfinished"
-    )
+def _unbegun(planned: ShownStep) -> StepState:
+    return StepState(id=planned.id, agent=planned.agent, prompt=planned.prompt, status="unfinished")
 
 
 def _step(
     run: RunFolder,
-    step: StepResult,
+    step: StepState,
     planned: Mapping[str, ShownStep],
     statuses: Mapping[str, StepStatus],
     plan: ShownPlan,
@@ -400,12 +400,12 @@ def _reads(
     return (*inputs, *((name, chars) for name, (text, chars) in made if text is not None))
 
 
-def _status(step: StepResult) -> StepStatus:
+def _status(step: StepState) -> StepStatus:
     return "waiting" if step.status == "unfinished" else step.status
 
 
 def _statuses(
-    steps: Sequence[StepResult], planned: Mapping[str, ShownStep], is_running: bool
+    steps: Sequence[StepState], planned: Mapping[str, ShownStep], is_running: bool
 ) -> dict[str, StepStatus]:
     """How far each step is, as far as files show: what runs just now may only be ready."""
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in steps}
@@ -414,18 +414,6 @@ def _statuses(
         if step.status == "unfinished" and not any(each in UNFINISHED for each in above):
             statuses[step.id] = "running" if is_running and step.attempts else "ready"
     return statuses
-
-
-def _measured(step: StepResult, planned: Mapping[str, ShownStep]) -> StepRun:
-    return StepRun(
-        id=step.id,
-        upstream=planned[step.id].upstream,
-        started_at=step.attempts[0].started_at,
-        ended_at=step.attempts[-1].ended_at,
-        work_s=sum(attempt.duration_s for attempt in step.attempts),
-        calls=sum(attempt.usage.requests for attempt in step.attempts),
-        wait_s=sum(attempt.queue_s for attempt in step.attempts),
-    )
 
 
 def _planning(run: RunFolder) -> Planning | None:

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from ..data_types import Count, Finite, Frozen
 from ..errors import BudgetExceededError
 from ..text import dollars
-from .result import Usage
+from .attempt import Usage
 
 __all__ = ["Accounts", "Amount", "Booking", "Budget", "Spending", "admits"]
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..data_types import Frozen
 from ..plan.task_ir import TaskIR
-from .result import Cost, Metrics, StepResult
+from .result import Cost, Metrics
+from .step import StepState
 
 __all__ = [
     "MOST_LINES",
@@ -184,7 +185,7 @@ class RunDiff(Frozen):
     status: str
     plan: TaskIR
     answer: str | None = None
-    steps: tuple[StepResult, ...] = ()
+    steps: tuple[StepState, ...] = ()
     metrics: Metrics | None = None
     cost: Cost | None = None
 
@@ -245,7 +246,7 @@ def _steps_of_runs(before: RunDiff, after: RunDiff) -> tuple[StepDiff, ...]:
     return tuple(_step(name, sides[0].get(name), sides[1].get(name)) for name in names)
 
 
-def _step(name: str, before: StepResult | None, after: StepResult | None) -> StepDiff:
+def _step(name: str, before: StepState | None, after: StepState | None) -> StepDiff:
     return StepDiff(
         step=name,
         statuses=(_status(before), _status(after)),
@@ -257,24 +258,24 @@ def _step(name: str, before: StepResult | None, after: StepResult | None) -> Ste
     )
 
 
-def _status(step: StepResult | None) -> str:
+def _status(step: StepState | None) -> str:
     return step.status if step else ""
 
 
-def _model(step: StepResult | None) -> str:
+def _model(step: StepState | None) -> str:
     return step.attempts[-1].model if step and step.attempts else ""
 
 
-def _origin(step: StepResult | None) -> str:
+def _origin(step: StepState | None) -> str:
     return step.taken_from.run if step and step.taken_from else ""
 
 
-def _tokens(step: StepResult | None) -> int:
-    return sum(attempt.usage.tokens for attempt in step.attempts) if step else 0
+def _tokens(step: StepState | None) -> int:
+    return step.usage.tokens if step else 0
 
 
-def _seconds(step: StepResult | None) -> float:
-    return sum(attempt.duration_s for attempt in step.attempts) if step else 0.0
+def _seconds(step: StepState | None) -> float:
+    return step.work_s if step else 0.0
 
 
 def _figures(

@@ -14,7 +14,7 @@ from ..data_types import Finite, Moment
 from ..host.url_secrets import masked_urls
 from ..plan.schedule import EndStatus
 from ..plan.task_ir import Tier
-from .result import Action
+from .attempt import Action
 
 __all__ = [
     "AnsweredEvent",

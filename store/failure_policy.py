@@ -18,7 +18,7 @@ from ..data_types import Frozen
 from ..errors import Category, InputError
 from ..plan.task_ir import TIERS, OutputKind, TaskType, Tier, describe
 from ..untrusted.yaml_text import read_yaml_file
-from .result import Action
+from .attempt import Action
 
 __all__ = ["RULES", "Delegate", "Policy", "load_policy"]
 

@@ -26,7 +26,8 @@ from ..settings import home
 from ..untrusted.folder import FolderReader, damage_of
 from ..untrusted.json_text import read_object
 from ..untrusted.opening import UnsafeFileError, is_plain_name
-from .result import StepResult, SwarmResult
+from .result import SwarmResult
+from .step import StepState
 
 __all__ = ["ACCOUNTS", "LOCK", "RunFolder", "exclusive", "find_run", "is_whole_id", "run_id_of"]
 
@@ -231,23 +232,23 @@ class RunFolder(FolderReader):
         """
         return self._model("result.json", SwarmResult)
 
-    def write_step(self, step: StepResult) -> None:
+    def write_step(self, step: StepState) -> None:
         """Write down how far a step is."""
         self.store(_step_file(step.id), step)
 
-    async def write_step_aside(self, step: StepResult) -> None:
+    async def write_step_aside(self, step: StepState) -> None:
         """Do as `write_step` does, in a thread."""
         await self.store_aside(_step_file(step.id), step)
 
-    def step(self, name: str) -> StepResult | None:
+    def step(self, name: str) -> StepState | None:
         """Return how far a step was when an attempt last ended; None if none had.
 
         Raises:
             RunDamagedError: The file is not a step.
         """
-        return self._model(_step_file(name), StepResult)
+        return self._model(_step_file(name), StepState)
 
-    def steps(self) -> tuple[StepResult, ...]:
+    def steps(self) -> tuple[StepState, ...]:
         """The steps that were begun or are over, as they were when an attempt last ended.
 
         Raises:

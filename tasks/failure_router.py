@@ -9,8 +9,9 @@ from itertools import pairwise
 from ..errors import Category
 from ..memory.learning.mitigation import better_mitigation, is_proven, precedent
 from ..plan.task_ir import TIERS, Tier
+from ..store.attempt import Action, Decision, excerpt
 from ..store.failure_policy import Policy
-from ..store.result import Action, Decision, Mitigation, excerpt
+from ..store.result import Mitigation
 
 __all__ = ["ATTEMPTS_SPENT", "Bounds", "Failure", "counts", "feedback", "route"]
 

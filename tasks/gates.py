@@ -29,7 +29,7 @@ from ..gates import (
     run_pipeline,
 )
 from ..settings import home
-from ..store.result import excerpt
+from ..store.attempt import excerpt
 from ..text import visible
 from .race import run_in_race
 from .task_runs import failed_result, gate_span, note_verdict, tag_task_run

@@ -21,7 +21,8 @@ from ..memory.store import Store, find_open_store
 from ..plan.compile import StepRecall
 from ..plan.output import OutputKind
 from ..plan.task_ir import ANY_AGENT, TaskIR, TaskType, Tier
-from ..store.result import Attempt, Recall, excerpt
+from ..store.attempt import Attempt, excerpt
+from ..store.result import Recall
 
 __all__ = [
     "AttemptContext",

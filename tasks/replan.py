@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import UnusableReplacementError
 from ..plan.output import StepOutput
 from ..quoting import Quote, called
-from ..store.result import excerpt
+from ..store.attempt import excerpt
 from .planner.line_format import WORDS
 from .subagent.request import CallLimits, SubagentRequest
 from .subagent.task import subagent

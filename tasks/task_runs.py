@@ -16,7 +16,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from ..gates import GateResult, format_diagnostics
 from ..models.answers.usage import ESTIMATED
 from ..models.remote import REQUESTS
-from ..store.result import Usage
+from ..store.attempt import Usage
 from ..text import visible
 from ..tracing import Attributes, fail, is_traced, span
 from .subagent.request import SubagentRequest, SubagentResult

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..store.folder import RunFolder
-from ..store.result import StepResult
+from ..store.step import StepState
 
 __all__ = ["artifacts_of", "artifacts_read", "keep_artifacts"]
 
@@ -45,7 +45,7 @@ def keep_artifacts(run: RunFolder, step: str, attempt: str, files: Mapping[str, 
             run.write(f"{name}/{path}", data)
 
 
-def artifacts_of(run: RunFolder, step: StepResult) -> dict[str, Path]:
+def artifacts_of(run: RunFolder, step: StepState) -> dict[str, Path]:
     """Return the files that the last attempt of a step left, by their paths.
 
     Where it is some samples, and more than one of them left files, paths begin with the sample.
@@ -71,7 +71,7 @@ def artifacts_of(run: RunFolder, step: StepResult) -> dict[str, Path]:
     }
 
 
-def artifacts_read(run: RunFolder, step: StepResult) -> dict[str, bytes]:
+def artifacts_read(run: RunFolder, step: StepState) -> dict[str, bytes]:
     """Return what the files hold that the last attempt of a step left, by their paths.
 
     Raises:

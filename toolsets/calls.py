@@ -26,9 +26,9 @@ from ..models.answers.call_ids import with_own_history
 from ..models.answers.shapes import mended_in
 from ..quoting import quoted
 from ..store.approvals import Approvals
+from ..store.attempt import ToolCall
 from ..store.folder import RunFolder
 from ..store.question import Answer
-from ..store.result import ToolCall
 from ..text import whole_characters
 from .catalogue import is_acting, is_idempotent
 from .journal import (

@@ -17,8 +17,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
+from ..store.attempt import excerpt
 from ..store.question import Answer, Question
-from ..store.result import excerpt
 from ..text import fenced, plain_words, visible
 from .catalogue import is_acting, is_idempotent, needs_approval, place_of
 from .journal import CallKey, JournalState, arguments_hash

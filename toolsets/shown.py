@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from ..store.result import ToolCall
+from ..store.attempt import ToolCall
 from ..text import whole_characters, without_surrogates
 from .journal import CallKey, Committed, JournalState, call_keys
 from .masking import mask

@@ -8,7 +8,8 @@ from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.result import RunFailedError, StepResult, SwarmResult
+from prefect_swarm.store.result import RunFailedError, SwarmResult
+from prefect_swarm.store.step import StepState
 from steps import Asked, Kind
 from tally import Outcome
 
@@ -86,7 +87,7 @@ async def run_plan(plan: TaskIR, options: SwarmOptions) -> SwarmResult:
         return error.result
 
 
-def _outcome(asked: Asked, done: StepResult, result: SwarmResult) -> Outcome:
+def _outcome(asked: Asked, done: StepState, result: SwarmResult) -> Outcome:
     accepted = done.status == "succeeded"
     artifact = RunFolder.of(result.flow_run_id).read(f"outputs/{done.id}.txt") if accepted else None
     return Outcome(

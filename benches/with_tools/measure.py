@@ -16,7 +16,8 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.result import StepResult, SwarmResult
+from prefect_swarm.store.result import SwarmResult
+from prefect_swarm.store.step import StepState
 from prefect_swarm.tasks.subagent.request import tokens_of
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -152,7 +153,7 @@ def _seconds(result: SwarmResult, at_once: int) -> float:
     return virtual_seconds(readers, at_once) + virtual_seconds(others, at_once)
 
 
-def _turns(result: SwarmResult, step: StepResult) -> list[Turn]:
+def _turns(result: SwarmResult, step: StepState) -> list[Turn]:
     """Return the answers of a step, as its transcript has them, and their pages."""
     text = RunFolder.of(result.flow_run_id).read(f"transcripts/{step.id}.1.json") or "[]"
     answers = [message for message in json.loads(text) if message["kind"] == "response"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ...metrics.critical_path import StepRun, critical_path
+from ...metrics.critical_path import critical_path
 from ...plan.schedule import OVER, StepStatus
 from ...store.events import (
     AnsweredEvent,
@@ -141,9 +141,9 @@ def reduce(board: Board, event: RunEvent) -> Board:
 def running_path(board: Board, now: float) -> Path:
     """Return the critical path so far, through the steps that ended or run at `now`."""
     ran = [row for row in board.rows.values() if row.attempts or row.launched_at is not None]
-    runs = [StepRun(row.id, row.upstream, 0.0, 0.0, row.work_s(now), 0) for row in ran]
-    steps = critical_path(runs)
-    return Path(steps, sum(board.rows[name].work_s(now) for name in steps))
+    seconds = {row.id: row.work_s(now) for row in ran}
+    steps = critical_path(seconds, {row.id: row.upstream for row in ran})
+    return Path(steps, sum(seconds[name] for name in steps))
 
 
 def _rows(event: PlannedEvent, before: Mapping[str, BoardRow]) -> dict[str, BoardRow]:

@@ -13,7 +13,8 @@ from ...files import READABLE, file_problem, storage_error, write_atomically
 from ...gates.python.layout import file_blocks
 from ...plan.output import OutputKind
 from ...plan.task_ir import final_step
-from ...store.result import StepResult, SwarmResult
+from ...store.result import SwarmResult
+from ...store.step import StepState
 
 __all__ = ["artifact_files", "check_folder", "extra_files", "write_folder", "write_html"]
 
@@ -89,7 +90,7 @@ def artifact_files(
 
 
 def extra_files(
-    steps: Iterable[StepResult], left: Mapping[str, Mapping[str, bytes]]
+    steps: Iterable[StepState], left: Mapping[str, Mapping[str, bytes]]
 ) -> dict[str, bytes]:
     """Return the files that steps left with their tools, by their paths in the folder. Pure.
 
@@ -106,12 +107,12 @@ def extra_files(
     }
 
 
-def _name(step: StepResult) -> str:
+def _name(step: StepState) -> str:
     words = _NOT_IN_NAMES.sub("-", step.agent.lower()).strip("-")[:_NAME_CHARS].rstrip("-")
     return f"{step.id}-{words}" if words else step.id
 
 
-def _artifact(step: StepResult, kind: OutputKind, text: str) -> dict[str, str]:
+def _artifact(step: StepState, kind: OutputKind, text: str) -> dict[str, str]:
     name = _name(step)
     if kind == "files":
         paths = {block.path: block.text for block in file_blocks(text).files}

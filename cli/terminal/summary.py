@@ -30,7 +30,8 @@ from ...report.run_pages import answer_page, plan_page, timeline_page
 from ...report.stored_view import ended_early
 from ...store.event_wording import given_by
 from ...store.folder import RunFolder
-from ...store.result import Exploration, Metrics, StepResult, SwarmResult
+from ...store.result import Exploration, Metrics, SwarmResult
+from ...store.step import StepState
 from ...text import dollars, duration, one_line, plural
 from ...toolsets.artifacts import artifacts_of
 from .printing import (
@@ -127,7 +128,7 @@ def print_exploration(explored: Exploration | None) -> None:
         print_text(f"It came to nothing: {explored.problem}")
 
 
-def print_files(run: RunFolder, steps: Iterable[StepResult]) -> None:
+def print_files(run: RunFolder, steps: Iterable[StepState]) -> None:
     """Print the files of each step with their sizes and where they lie; nothing if there are none.
 
     Texts that were kept in files are not shown: models wrote them, and they may be anything.
@@ -297,7 +298,7 @@ def _print_steps(result: SwarmResult) -> None:
     print_table(header, rows, right=_RIGHT)
 
 
-def asked(step: StepResult) -> str:
+def asked(step: StepState) -> str:
     """What was asked, and what that took the place of."""
     return f"{step.change}: {step.prompt} (it was {step.planned})" if step.change else step.prompt
 
@@ -305,7 +306,7 @@ def asked(step: StepResult) -> str:
 def example_step(result: SwarmResult) -> str:
     """Return the step that is most worth a closer look."""
 
-    def trouble(step: StepResult) -> bool:
+    def trouble(step: StepState) -> bool:
         return step.status != "succeeded"
 
     return next((step.id for step in result.steps if trouble(step)), result.steps[-1].id)

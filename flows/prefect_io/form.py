@@ -17,9 +17,9 @@ from ...errors import InputError, RunDamagedError
 from ...plan.documents import LineProblem, plan_from, problems_of
 from ...plan.task_ir import PlanRules, TaskIR
 from ...report.markdown import plain, written
+from ...store.attempt import excerpt
 from ...store.folder import RunFolder
 from ...store.question import MOST_SHOWN, Answer, Question, Verdict
-from ...store.result import excerpt
 from ...text import code_span, escaped, fenced, one_line
 from ...untrusted.folder import MOST_TEXT_BYTES
 from ...untrusted.json_text import NoJsonError, read_json

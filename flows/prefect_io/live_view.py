@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ...metrics.critical_path import measure
-from ...plan.schedule import StepStatus
 from ...report.page import AttemptView, RunView, StepView
 from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
-from ...store.result import Cost, Planning, Recall, StepResult, SwarmResult
+from ...store.result import Cost, Planning, Recall, SwarmResult
+from ...store.step import StepState
 from ...toolsets.artifacts import artifacts_of
-from ..context import RunContext, StepRecord, step_result, step_results, step_runs
+from ..context import RunContext, step_results
 
 __all__ = ["LiveRun"]
 
@@ -31,23 +30,18 @@ class LiveRun:
     recall: Recall | None = None
     began_at: float = field(default=0.0)
 
-    def view(
-        self,
-        statuses: Mapping[str, StepStatus],
-        result: SwarmResult | None = None,
-        ended_at: float | None = None,
-    ) -> RunView:
+    def view(self, result: SwarmResult | None = None, ended_at: float | None = None) -> RunView:
         """Return the view of the whole run, without the texts of its steps.
 
         Args:
-            statuses: How far each step is.
             result: What the run came to, if it is over or left.
             ended_at: When it was.
         """
         records = self.context.records
-        runs = step_runs(list(records.values()))
-        results = result.steps if result else step_results(list(records.values()), statuses)
-        metrics = result.metrics if result else measure(runs, 0) if runs else None
+        steps = result.steps if result else step_results([*records.values()])
+        needs = {name: record.step.upstream for name, record in records.items()}
+        has_run = any(step.attempts for step in steps)
+        metrics = result.metrics if result else measure(steps, needs, 0) if has_run else None
         answer = result.answer if result else ""
         return RunView(
             run_id=self.context.run.run_id,
@@ -56,9 +50,7 @@ class LiveRun:
             status=result.status if result else "running",
             answer=answer,
             problem=result.problem if result else "",
-            steps=tuple(
-                self._outline(records[step.id], step, statuses, answer) for step in results
-            ),
+            steps=tuple(self._outline(records[step.id], step, answer) for step in steps),
             planning=self.planning,
             metrics=metrics,
             cost=result.cost if result else Cost.of(self.context.ledger.accounts.usage),
@@ -69,19 +61,18 @@ class LiveRun:
             ended_at=ended_at,
         )
 
-    def step(self, name: str, statuses: Mapping[str, StepStatus]) -> StepView:
+    def step(self, name: str) -> StepView:
         """Return the view of a step with its texts; what it was sent is read from the run's folder.
 
         Raises:
             RunDamagedError: A file of the run can't be read.
         """
         record, run = self.context.records[name], self.context.run
-        result = step_result(record, statuses[name])
+        result = record.stored()
         text = record.output.text if record.output else None
         return self._step(
             record,
             result,
-            statuses,
             output=None if text is None else text[:SHOWN_CHARS],
             output_chars=len(text or ""),
             reads=self._reads(record),
@@ -89,23 +80,16 @@ class LiveRun:
             files=tuple(artifacts_of(run, result)),
         )
 
-    def _outline(
-        self,
-        record: StepRecord,
-        result: StepResult,
-        statuses: Mapping[str, StepStatus],
-        answer: str,
-    ) -> StepView:
+    def _outline(self, record: StepState, result: StepState, answer: str) -> StepView:
         """A step without its texts; but its output where that is the run's answer."""
         text = record.output.text if record.output else ""
         is_answer = bool(answer.strip()) and text.strip() == answer.strip()
-        return self._step(record, result, statuses, output=text if is_answer else None)
+        return self._step(record, result, output=text if is_answer else None)
 
     def _step(
         self,
-        record: StepRecord,
-        result: StepResult,
-        statuses: Mapping[str, StepStatus],
+        record: StepState,
+        result: StepState,
         *,
         output: str | None = None,
         output_chars: int = 0,
@@ -113,7 +97,8 @@ class LiveRun:
         attempts: tuple[AttemptView, ...] = (),
         files: tuple[str, ...] = (),
     ) -> StepView:
-        step, status = record.step, statuses[record.step.id]
+        step, status = record.step, record.now
+        statuses = {name: self.context.records[name].now for name in step.upstream}
         reason = record.taken_from.words if record.taken_from else record.reason
         return StepView(
             result=result,
@@ -129,6 +114,6 @@ class LiveRun:
             files=files,
         )
 
-    def _reads(self, record: StepRecord) -> tuple[tuple[str, int], ...]:
+    def _reads(self, record: StepState) -> tuple[tuple[str, int], ...]:
         read = self.context.upstream_of(record.step)
         return tuple((output.name, len(output.text)) for output in read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +18,6 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRun
 from prefect.client.utilities import get_or_create_client
 
 from ...metrics.clock import run_time
-from ...plan.schedule import StepStatus
 from ...report.markdown import page_markdown, plain
 from ...report.page import Drawing, Page, RunView, masked
 from ...report.run_pages import answer_page, plan_page, timeline_page
@@ -28,10 +27,11 @@ from ...report.svg.costs import costs_svg
 from ...report.svg.graph import graph_svg
 from ...report.svg.timeline import timeline_svg
 from ...store.events import EndedEvent, RunEvent, TextEvent
-from ...store.result import StepResult, SwarmResult
+from ...store.result import SwarmResult
+from ...store.step import StepState
 from ...text import count_in
-from ..context import step_result
 from .live_view import LiveRun
+from .task_runs import states_of
 
 __all__ = [
     "MOST_STEP_PAGES",
@@ -143,7 +143,7 @@ def every_step_has_page(steps: int) -> bool:
     return steps <= MOST_STEP_PAGES
 
 
-def stands_out(step: StepResult, final_step: str | None) -> bool:
+def stands_out(step: StepState, final_step: str | None) -> bool:
     """Say whether a step of a longer plan has a page: the first attempt of others succeeded."""
     return (
         step.status == "failed"
@@ -199,12 +199,10 @@ class RunPages:
 
     Attributes:
         live: What is known of the run.
-        statuses: How far each step is.
         has_pages: Whether there may be pages of it that another process, or another plan, made.
     """
 
     live: LiveRun
-    statuses: Callable[[], Mapping[str, StepStatus]]
     has_pages: bool = False
     clock: Callable[[], float] = run_time
     _store: PageStore = field(init=False)
@@ -279,7 +277,7 @@ class RunPages:
             while True:
                 self._stale.clear()
                 began = time.perf_counter()
-                await self._refresh(await self._masked(self.live.view(self.statuses())))
+                await self._refresh(await self._masked(self.live.view()))
                 took = time.perf_counter() - began
                 await asyncio.sleep(max(_REFRESH_S, _SHARE * took))
                 await self._stale.wait()
@@ -317,9 +315,8 @@ class RunPages:
             self._has_step.clear()
 
     async def _finish(self, result: SwarmResult | None) -> None:
-        statuses = self.statuses()
         ended_at = None if result is None else self.clock()
-        view = await self._masked(self.live.view(statuses, result, ended_at))
+        view = await self._masked(self.live.view(result, ended_at))
         # A very short run may not have come to it.
         await self._find()
         await asyncio.gather(*(self._publish_all() for _ in range(_AT_END)))
@@ -342,14 +339,13 @@ class RunPages:
         if not self._has_page(name):
             return
         self._shown.add(name)
-        statuses = dict(self.statuses())
-        view = self._view or masked(self.live.view(statuses), self._secrets)
-        states = self.live.context.records[name].states
+        view = self._view or masked(self.live.view(), self._secrets)
+        states = states_of(self.live.context.records[name].task_runs)
         task_runs = [state.state_details.task_run_id for state in states]
         task_run = next((each for each in reversed(task_runs) if each), None)
 
         def page() -> Page:
-            step = masked(self.live.step(name, statuses), self._secrets)
+            step = masked(self.live.step(name), self._secrets)
             return step_page(view, step)
 
         every = every_step_has_page(len(self.live.context.records))
@@ -360,9 +356,8 @@ class RunPages:
         records = self.live.context.records
         if name in self._shown or every_step_has_page(len(records)):
             return True
-        step = step_result(records[name], self.statuses()[name])
         final = self.live.context.plan.final_step
-        return len(self._shown) < MOST_STEP_PAGES and stands_out(step, final)
+        return len(self._shown) < MOST_STEP_PAGES and stands_out(records[name], final)
 
     async def _put(
         self,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from ...errors import InputError
 from ...host.network import check_ca_files, check_proxies, keep_loopback_direct
-from ...store.result import excerpt
+from ...store.attempt import excerpt
 from ...tracing.spans import awaited_without_prefect_spans
 from ..options import SwarmOptions
 from ..run_inputs import within_limit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from prefect.client.schemas.filters import (
     TaskRunFilterState,
     TaskRunFilterStateType,
 )
-from prefect.client.schemas.objects import State, StateType, TaskRun
+from prefect.client.schemas.objects import State, StateDetails, StateType, TaskRun
 from prefect.client.schemas.sorting import TaskRunSort
 from prefect.context import FlowRunContext
 from prefect.filesystems import LocalFileSystem
@@ -48,6 +48,10 @@ __all__ = [
     "read_task_runs",
     "result_in",
     "run_task",
+    "state_of",
+    "states_of",
+    "task_run_of",
+    "task_runs_of",
     "until_state_seen",
     "without_orphaned_task_runs",
 ]
@@ -242,6 +246,31 @@ def _report(task_run: TaskRun, end: State[Any]) -> None:
     emit_task_run_state_change_event(
         task_run=task_run, initial_state=task_run.state, validated_state=end
     )
+
+
+def state_of(task_run: str) -> State[Any]:
+    """Stand for a task run that is over, by its id, in the edges that are drawn."""
+    try:
+        details = StateDetails(task_run_id=UUID(task_run))
+    except ValueError:
+        details = StateDetails()  # An edge that nothing can be drawn from.
+    return State(type=StateType.COMPLETED, state_details=details)
+
+
+def states_of(task_runs: Iterable[str]) -> tuple[State[Any], ...]:
+    """Do as `state_of` does, for several task runs."""
+    return tuple(map(state_of, task_runs))
+
+
+def task_run_of(state: State[Any] | None) -> str:
+    """Return Prefect's id of the task run that ended in a state; "" if there is none."""
+    found = state.state_details.task_run_id if state else None
+    return str(found) if found else ""
+
+
+def task_runs_of(states: Iterable[State[Any]]) -> tuple[str, ...]:
+    """Return the ids of the task runs that ended in some states."""
+    return tuple(filter(None, map(task_run_of, states)))
 
 
 async def run_task(

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from ...data_types import Frozen
 from ...errors import Category
 from ...plan.task_ir import TIERS, Tier
-from ...store.result import Action
+from ...store.attempt import Action
 from ..episode import Episode, EpisodeKey, GateOutcome
 
 __all__ = [

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...plan.task_ir import Tier
-from ...store.result import Action, Mitigation, ShownAttempt
+from ...store.attempt import Action, ShownAttempt
+from ...store.result import Mitigation
 from ..episode import Episode
 from ..graph import all_mitigations, latest_repairs
 from ..graph_rows import MitigationTally, Rows, rows_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from ...store.result import Attempt, Usage
+from ...store.attempt import Attempt, Usage
 from ...text import dollars
 from ..memory_pages import Period
 from ..page import RunView

@@ -8,7 +8,8 @@ from typing import Literal
 
 from ...metrics.clock import TimeKind
 from ...metrics.critical_path import KIND_WORDS
-from ...store.result import Attempt, StepResult
+from ...store.attempt import Attempt
+from ...store.step import StepState
 from ...text import duration, one_line, plural
 from ..page import RunView, StepView
 from .theme import Theme, drawn, fitted, safe, seconds
@@ -80,7 +81,7 @@ def nice_step(total_s: float, most: int) -> float:
     return 3600.0 * hours
 
 
-def _turns(step: StepResult, origin: float) -> tuple[TimelineBar, ...]:
+def _turns(step: StepState, origin: float) -> tuple[TimelineBar, ...]:
     following = [*(attempt.started_at for attempt in step.attempts[1:]), None]
     return tuple(
         _turn(attempt, step, origin, then)
@@ -88,7 +89,7 @@ def _turns(step: StepResult, origin: float) -> tuple[TimelineBar, ...]:
     )
 
 
-def _turn(attempt: Attempt, step: StepResult, origin: float, then: float | None) -> TimelineBar:
+def _turn(attempt: Attempt, step: StepState, origin: float, then: float | None) -> TimelineBar:
     start, end = attempt.started_at - origin, attempt.ended_at - origin
     begun = min(start + attempt.queue_s, end)
     # Light gates run side by side, so their seconds may add up to more than there were.
@@ -109,7 +110,7 @@ def _turn(attempt: Attempt, step: StepResult, origin: float, then: float | None)
     )
 
 
-def _title(attempt: Attempt, step: StepResult, spans: Sequence[Span]) -> str:
+def _title(attempt: Attempt, step: StepState, spans: Sequence[Span]) -> str:
     parts = ", ".join(f"{MEANINGS[s.kind]} {seconds(s.end_s - s.start_s)}" for s in spans)
     ended = f"; failed by {attempt.category}" if attempt.category else ""
     then = f", so {attempt.decision.action}" if attempt.decision else ""

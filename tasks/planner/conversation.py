@@ -19,7 +19,7 @@ from ...errors import InputError, NoPlanError, PlanError
 from ...models.answers.usage import MENDED, note
 from ...plan.task_ir import PlanRules, TaskIR
 from ...quoting import PromptPart, Quote, with_quotes
-from ...store.result import Usage, excerpt
+from ...store.attempt import Usage, excerpt
 from ..subagent.answer import refuses
 from ..subagent.request import EXPLORE, CallLimits, SubagentRequest, SubagentResult, cut_tokens
 from ..subagent.task import subagent

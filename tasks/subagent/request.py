@@ -13,7 +13,7 @@ from ...metrics.clock import Stretch
 from ...plan.output import OutputKind, StepOutput
 from ...plan.task_ir import TierName
 from ...quoting import PromptPart, Quote, called, with_quotes
-from ...store.result import Omission, ToolCall, Usage
+from ...store.attempt import Omission, ToolCall, Usage
 from ...text import BYTES_PER_TOKEN, tokens_of
 
 __all__ = [

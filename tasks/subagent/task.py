@@ -32,8 +32,8 @@ from ...models.answers.usage import REASONED, UNMADE_CALL, note
 from ...models.provider_waits import Timer, timed
 from ...models.resolve import local_model, resolve_model
 from ...quoting import uncopied
+from ...store.attempt import Usage
 from ...store.folder import RunFolder
-from ...store.result import Usage
 from ...text import visible
 from ...toolsets.pictures import bare
 from ..race import run_in_race

@@ -20,8 +20,8 @@ from pydantic_ai.usage import UsageLimits
 from ...errors import EmptyOutputError
 from ...models.answers.call_ids import WithOwnIds
 from ...models.resolve import takes_pictures
+from ...store.attempt import ToolCall, Usage
 from ...store.folder import RunFolder
-from ...store.result import ToolCall, Usage
 from ...toolsets.calls import JournaledCalls
 from ...toolsets.catalogue import Catalogue, ToolsetUse, catalogue_of, is_acting
 from ...toolsets.journal import CallJournal

@@ -9,17 +9,10 @@ from prefect_swarm.errors import Category
 from prefect_swarm.gates import Diagnostic, GateResult
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import load_plan
+from prefect_swarm.store.attempt import Attempt, Decision, Usage
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.result import (
-    Attempt,
-    Cost,
-    Decision,
-    Metrics,
-    Planning,
-    StepResult,
-    SwarmResult,
-    Usage,
-)
+from prefect_swarm.store.result import Cost, Metrics, Planning, SwarmResult
+from prefect_swarm.store.step import StepState
 from prefect_swarm.toolsets.artifacts import keep_artifacts
 
 from .conftest import EXAMPLES, Invoke
@@ -63,11 +56,11 @@ RESULT = SwarmResult(
     content_hash="c" * 64,
     planning=Planning(source="user"),
     steps=(
-        StepResult(
+        StepState(
             id="S1", agent="Clerk", status="succeeded", attempts=(REFUSED, DONE), critical=True
         ),
-        StepResult(id="S2", agent="Writer", status="failed", reason="TIMEOUT: too slow"),
-        StepResult(id="S3", agent="Writer", status="succeeded", attempts=(DONE,), slack_s=1.5),
+        StepState(id="S2", agent="Writer", status="failed", reason="TIMEOUT: too slow"),
+        StepState(id="S3", agent="Writer", status="succeeded", attempts=(DONE,), slack_s=1.5),
     ),
     metrics=Metrics(
         critical_steps=3,

@@ -11,7 +11,8 @@ import pytest
 from flow_runs import pages, plan_of, run
 from prefect_swarm.store.failure_policy import Delegate, Policy
 from prefect_swarm.store.folder import find_run
-from prefect_swarm.store.result import StepResult, SwarmResult
+from prefect_swarm.store.result import SwarmResult
+from prefect_swarm.store.step import StepState
 from scripted import Script, scripted
 
 from .conftest import Invoke
@@ -102,7 +103,7 @@ def test_a_result_from_before_still_loads_and_shows_the_plans_prompt(invoke: Inv
         {name: value for name, value in step.items() if name not in lately}
         for step in kept["steps"]
     ]
-    assert lately < set(StepResult.model_fields)
+    assert lately < set(StepState.model_fields)
     stored.write("result.json", kept)
     assert "do S1" in rows_of(invoke("inspect", stored.run_id).stdout)[0]
     assert "do S1" in invoke("inspect", stored.run_id, "--step", "S1").stdout.splitlines()

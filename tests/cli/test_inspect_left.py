@@ -18,7 +18,8 @@ from prefect_swarm.models.resolve import override_models
 from prefect_swarm.settings import home
 from prefect_swarm.store.failure_policy import Policy
 from prefect_swarm.store.folder import RunFolder, find_run
-from prefect_swarm.store.result import RunFailedError, StepResult, SwarmResult
+from prefect_swarm.store.result import RunFailedError, SwarmResult
+from prefect_swarm.store.step import StepState
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from scripted import Script, scripted
@@ -127,7 +128,7 @@ def test_what_is_on_disk_of_an_ended_run_is_what_its_result_has() -> None:
 
 
 def test_a_replacement_is_on_disk_before_its_attempt_ends() -> None:
-    seen: list[tuple[StepResult, ...]] = []
+    seen: list[tuple[StepState, ...]] = []
 
     def reply(prompt: str) -> str:
         if "The failed step" in prompt:

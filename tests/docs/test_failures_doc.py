@@ -9,8 +9,8 @@ import pytest
 from docs_pages import ROOT, blocks, rows, sections
 from prefect_swarm.errors import Category
 from prefect_swarm.plan.task_ir import TIERS, Tier
+from prefect_swarm.store.attempt import Action
 from prefect_swarm.store.failure_policy import RULES, Policy, load_policy
-from prefect_swarm.store.result import Action
 from prefect_swarm.tasks.failure_router import Bounds, Failure, route
 from pydantic import ValidationError
 

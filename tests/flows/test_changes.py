@@ -13,7 +13,9 @@ from prefect_swarm.flows.options import (
     steps_to_begin_again,
 )
 from prefect_swarm.plan.task_ir import parse_plan
-from prefect_swarm.store.result import Attempt, Decision, Metrics, Planning, StepResult, SwarmResult
+from prefect_swarm.store.attempt import Attempt, Decision
+from prefect_swarm.store.result import Metrics, Planning, SwarmResult
+from prefect_swarm.store.step import StepState
 
 PLAN = parse_plan(
     {
@@ -37,39 +39,39 @@ def attempt(category: Category | None, rule: str = "") -> Attempt:
     )
 
 
-DONE = StepResult(id="S1", agent="A", status="succeeded", attempts=(attempt(None),))
-FAILED = StepResult(
+DONE = StepState(id="S1", agent="A", status="succeeded", attempts=(attempt(None),))
+FAILED = StepState(
     id="S2",
     agent="A",
     status="failed",
     category=Category.LOGIC,
     attempts=(attempt(Category.LOGIC, "LOGIC: nothing left"),),
 )
-SPENT = StepResult(
+SPENT = StepState(
     id="S3",
     agent="A",
     status="failed",
     category=Category.LOGIC,
     attempts=(attempt(Category.LOGIC, "attempts spent"),),
 )
-REFUSED = StepResult(
+REFUSED = StepState(
     id="S4",
     agent="A",
     status="failed",
     category=Category.BUDGET,
     attempts=(attempt(Category.LOGIC),),
 )
-TOO_SMALL = StepResult(
+TOO_SMALL = StepState(
     id="S5",
     agent="A",
     status="failed",
     category=Category.BUDGET,
     attempts=(attempt(Category.BUDGET, "BUDGET: never"),),
 )
-UNTRIED = StepResult(id="S6", agent="A", status="skipped", category=Category.UPSTREAM)
+UNTRIED = StepState(id="S6", agent="A", status="skipped", category=Category.UPSTREAM)
 
 
-def ended(status: str, *steps: StepResult) -> SwarmResult:
+def ended(status: str, *steps: StepState) -> SwarmResult:
     return SwarmResult.model_validate(
         {
             "run_id": "r",
@@ -126,7 +128,7 @@ def test_what_begins_again(
 )
 def test_whether_anything_is_done(
     status: str,
-    steps: list[StepResult],
+    steps: list[StepState],
     retry_failed: bool,
     changes: dict[str, int],
     goes: bool,

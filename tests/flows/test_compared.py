@@ -8,6 +8,7 @@ from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.attempt import Attempt, Usage
 from prefect_swarm.store.diff import (
     MOST_LINES,
     RunDiff,
@@ -15,7 +16,8 @@ from prefect_swarm.store.diff import (
     compare_runs,
     compare_texts,
 )
-from prefect_swarm.store.result import Attempt, Cost, StepResult, TakenFrom, Usage
+from prefect_swarm.store.result import Cost
+from prefect_swarm.store.step import StepState, TakenFrom
 
 STEPS: tuple[dict[str, Any], ...] = ({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})
 PLAN = plan_of(*STEPS, inputs={"notes": "a", "same": "b"})
@@ -111,8 +113,8 @@ class TestTexts:
         assert len(found.lines) <= MOST_LINES
 
 
-def step(**changes: Any) -> StepResult:
-    return StepResult.model_validate(
+def step(**changes: Any) -> StepState:
+    return StepState.model_validate(
         {"id": "S1", "agent": "Reader", "status": "succeeded", **changes}
     )
 

@@ -17,9 +17,10 @@ from held_runs import started as started_script
 from prefect_swarm.flows.plan_changes import keep_unchanged
 from prefect_swarm.plan.compile import CompiledPlan, compile_plan
 from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.attempt import Attempt
 from prefect_swarm.store.folder import RunFolder, find_run
 from prefect_swarm.store.question import Answer
-from prefect_swarm.store.result import Attempt, StepResult
+from prefect_swarm.store.step import StepState
 from ready_scripts import ReadyScript
 
 process = partial(started_script, script=Path(__file__).with_name("waiting_run.py"))
@@ -109,7 +110,7 @@ def finished_run(folder: Path, plan: CompiledPlan) -> RunFolder:
     for step in plan.steps:
         run.write(f"outputs/{step.id}.txt", f"of {step.id}")
         run.write_step(
-            StepResult(id=step.id, agent="Reader", status="succeeded", attempts=(ATTEMPT,))
+            StepState(id=step.id, agent="Reader", status="succeeded", attempts=(ATTEMPT,))
         )
     return run
 

@@ -12,7 +12,7 @@ from prefect_swarm.errors import BudgetExceededError
 from prefect_swarm.flows.bounds import LEAST_ROOM, MOST_ROOM, Ledger
 from prefect_swarm.models.names import Price
 from prefect_swarm.store.accounts import Accounts, Amount, Budget
-from prefect_swarm.store.result import Usage
+from prefect_swarm.store.attempt import Usage
 from prefect_swarm.tasks.subagent.request import SubagentRequest
 
 CHEAP = {"m": Price(0.001, 0.002)}

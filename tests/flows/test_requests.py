@@ -13,9 +13,9 @@ from prefect_swarm.flows.bounds import Ledger
 from prefect_swarm.flows.prestart import PrestartedRequests
 from prefect_swarm.plan.schedule import ConcurrencyLimits
 from prefect_swarm.store.accounts import Budget
+from prefect_swarm.store.attempt import Usage
 from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.result import Usage
 from prefect_swarm.tasks.subagent.asking import answer_prestarted
 from prefect_swarm.tasks.subagent.request import SubagentRequest, SubagentResult
 

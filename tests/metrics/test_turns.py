@@ -6,7 +6,8 @@ from typing import Any
 
 from prefect_swarm.gates import GateResult
 from prefect_swarm.metrics.time_breakdown import Turn, turns_of
-from prefect_swarm.store.result import Attempt, StepResult, ToolCall
+from prefect_swarm.store.attempt import Attempt, ToolCall
+from prefect_swarm.store.step import StepState
 from run_times import stretch
 
 
@@ -14,7 +15,7 @@ def turn_of(**changes: Any) -> Turn:
     given: dict[str, Any] = {"number": 1, "tier": "worker", "model": "m"}
     given |= {"started_at": 12.0, "ended_at": 18.0, **changes}
     attempt = Attempt(**given)
-    step = StepResult(id="S1", agent="Reader", status="succeeded", attempts=(attempt,))
+    step = StepState(id="S1", agent="Reader", status="succeeded", attempts=(attempt,))
     return turns_of([step])["S1"][0]
 
 

@@ -10,7 +10,8 @@ from prefect_swarm.errors import Category
 from prefect_swarm.report.attempts_page import attempts_sections
 from prefect_swarm.report.markdown import page_markdown
 from prefect_swarm.report.page import ACTIONS, CATEGORIES, Page
-from prefect_swarm.store.result import Action, Attempt, Decision, StepResult, Usage
+from prefect_swarm.store.attempt import Action, Attempt, Decision, Usage
+from prefect_swarm.store.step import StepState
 
 
 def attempt(number: int, category: Category | None = None, **fields: Any) -> Attempt:
@@ -31,16 +32,16 @@ def decision(action: Action, **fields: Any) -> Decision:
     return Decision(action=action, rule=f"LOGIC: {action}", reason="LOGIC failure 1", **given)
 
 
-def step(*attempts: Attempt, status: Any = "succeeded", **fields: Any) -> StepResult:
-    return StepResult(id="S1", agent="Reader", status=status, attempts=attempts, **fields)
+def step(*attempts: Attempt, status: Any = "succeeded", **fields: Any) -> StepState:
+    return StepState(id="S1", agent="Reader", status=status, attempts=attempts, **fields)
 
 
-def markdown(*steps: StepResult) -> str:
+def markdown(*steps: StepState) -> str:
     page = Page("timeline", "Timeline", [], attempts_sections(steps))
     return page_markdown(page, lambda _: "").removeprefix("# Timeline").lstrip()
 
 
-def page(*steps: StepResult) -> str:
+def page(*steps: StepState) -> str:
     return html.unescape(markdown(*steps))
 
 

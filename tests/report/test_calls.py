@@ -6,15 +6,16 @@ from prefect_swarm.report.attempts_page import attempts_sections, call_blocks, c
 from prefect_swarm.report.lines import call_lines
 from prefect_swarm.report.markdown import page_markdown
 from prefect_swarm.report.page import Page, Paragraph, Quoted, Table
-from prefect_swarm.store.result import Attempt, StepResult, ToolCall
+from prefect_swarm.store.attempt import Attempt, ToolCall
+from prefect_swarm.store.step import StepState
 
 
 def attempt(*calls: ToolCall) -> Attempt:
     return Attempt(number=1, tier="worker", model="m", started_at=0, ended_at=1, calls=calls)
 
 
-def step(*calls: ToolCall) -> StepResult:
-    return StepResult(id="S1", agent="Clerk", status="succeeded", attempts=(attempt(*calls),))
+def step(*calls: ToolCall) -> StepState:
+    return StepState(id="S1", agent="Clerk", status="succeeded", attempts=(attempt(*calls),))
 
 
 CALL = ToolCall(

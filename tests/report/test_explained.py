@@ -13,7 +13,9 @@ from prefect_swarm.report.lines import (
     time_line,
 )
 from prefect_swarm.report.page import Figures, Ref, Table
-from prefect_swarm.store.result import Attempt, Cost, Metrics, StepResult
+from prefect_swarm.store.attempt import Attempt
+from prefect_swarm.store.result import Cost, Metrics
+from prefect_swarm.store.step import StepState
 from run_times import TimedRun, stretch, timed_runs
 
 STRETCHES = (
@@ -30,7 +32,7 @@ TRIES = tuple(
     for since, until in ((102, 106), (107, 109))
 )
 STEPS = [
-    StepResult(id=f"S{n}", agent="Reader", status="succeeded", attempts=(tried,))
+    StepState(id=f"S{n}", agent="Reader", status="succeeded", attempts=(tried,))
     for n, tried in enumerate(TRIES, 1)
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from prefect_swarm.report.page import Page, Paragraph, Quoted, Section, masked
-from prefect_swarm.store.result import StepResult
+from prefect_swarm.store.step import StepState
 from report_views import busy_view
 
 HIDDEN = "hunter22-correct-horse"
@@ -21,7 +21,7 @@ def test_a_known_value_is_masked_wherever_it_stands() -> None:
 
 
 def test_what_has_no_secret_stays_the_same_object() -> None:
-    step = StepResult(id="S1", agent="Clerk", prompt="count tokens", status="succeeded")
+    step = StepState(id="S1", agent="Clerk", prompt="count tokens", status="succeeded")
     assert masked(step, {HIDDEN}) is step
 
 

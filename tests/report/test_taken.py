@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from prefect_swarm.report.lines import taken_line, taken_words
-from prefect_swarm.store.result import StepResult, TakenFrom
+from prefect_swarm.store.step import StepState, TakenFrom
 
 
-def step(number: int, run: str = "") -> StepResult:
+def step(number: int, run: str = "") -> StepState:
     name = f"S{number}"
     origin = TakenFrom(run=run, output_ref=f"{run}/outputs/{name}.txt") if run else None
-    return StepResult(id=name, agent="Reader", status="succeeded", taken_from=origin)
+    return StepState(id=name, agent="Reader", status="succeeded", taken_from=origin)
 
 
 def test_steps_are_named_with_the_run_that_did_them() -> None:

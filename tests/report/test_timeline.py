@@ -5,11 +5,12 @@ from __future__ import annotations
 from prefect_swarm.cli.terminal.printing import table_lines
 from prefect_swarm.errors import Category
 from prefect_swarm.report.lines import bars, timeline
-from prefect_swarm.store.result import Attempt, StepResult
+from prefect_swarm.store.attempt import Attempt
+from prefect_swarm.store.step import StepState
 
 
-def step(name: str, *attempts: Attempt, critical: bool = False) -> StepResult:
-    return StepResult(
+def step(name: str, *attempts: Attempt, critical: bool = False) -> StepState:
+    return StepState(
         id=name,
         agent="Ann",
         status="succeeded",
@@ -31,7 +32,7 @@ def attempt(number: int, start: float, end: float, queue_s: float = 0, failed: b
     )
 
 
-def drawn(*steps: StepResult, width: int = 10) -> list[str]:
+def drawn(*steps: StepState, width: int = 10) -> list[str]:
     found = bars(steps)
     return [bar.drawn(width, max(bar.end_s for bar in found)) for bar in found]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.report.lines import token_words
-from prefect_swarm.store.result import Cost, Usage
+from prefect_swarm.store.attempt import Usage
+from prefect_swarm.store.result import Cost
 
 
 @pytest.mark.parametrize(

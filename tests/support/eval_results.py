@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from prefect_swarm.evals.checks import Verdict
 from prefect_swarm.evals.report import CaseReport, EvalReport, EvalRun
-from prefect_swarm.store.result import Cost, Metrics, Planning, StepResult, SwarmResult
+from prefect_swarm.store.result import Cost, Metrics, Planning, SwarmResult
+from prefect_swarm.store.step import StepState
 
 __all__ = ["eval_report", "eval_run", "swarm_result"]
 
@@ -38,7 +39,7 @@ def swarm_result(
             "plan": plan,
             "content_hash": "",
             "planning": Planning(source="user"),
-            "steps": [StepResult(id=step, agent="Writer", status="succeeded") for step in ids],
+            "steps": [StepState(id=step, agent="Writer", status="succeeded") for step in ids],
             "metrics": Metrics(
                 critical_steps=1,
                 makespan_s=makespan_s,

@@ -23,7 +23,9 @@ from prefect_swarm.report.page import (
     Strong,
     Table,
 )
-from prefect_swarm.store.result import Attempt, Cost, Decision, Metrics, Planning, StepResult, Usage
+from prefect_swarm.store.attempt import Attempt, Decision, Usage
+from prefect_swarm.store.result import Cost, Metrics, Planning
+from prefect_swarm.store.step import StepState
 
 __all__ = ["HOSTILE", "busy_view", "large_view", "pages_of_all_blocks", "view_of_steps"]
 
@@ -79,7 +81,7 @@ def failed(number: int, start: float, end: float, then: Any = "RETRY", **fields:
 def step(name: str, agent: str, *tries: Attempt, upstream: str = "", **fields: Any) -> StepView:
     status = fields.pop("status", "succeeded")
     stands = "unfinished" if status in ("waiting", "ready", "running", "asked") else status
-    result = StepResult(
+    result = StepState(
         id=name,
         agent=agent,
         status=stands,

@@ -12,11 +12,13 @@ from prefect_swarm.flows.stored_plan import StoredPlanning, save
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.settings import home
 from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.attempt import Attempt
 from prefect_swarm.store.event_log import EVENTS, opened_log
 from prefect_swarm.store.events import BeganEvent, FinishedEvent
 from prefect_swarm.store.folder import RunFolder, run_id_of
 from prefect_swarm.store.question import Question
-from prefect_swarm.store.result import Attempt, Planning, StepResult
+from prefect_swarm.store.result import Planning
+from prefect_swarm.store.step import StepState
 from prefect_swarm.tasks.planner.task import Planned
 
 __all__ = ["not_hanging", "stored_run"]
@@ -32,7 +34,7 @@ def stored_run(flow_run_id: str, *, ended: bool = True, at: float = 1e9) -> RunF
     attempt = Attempt(
         number=1, tier="worker", model="m", started_at=at, ended_at=at + 1, agent=step.agent
     )
-    step = StepResult.model_validate({**step.model_dump(), "attempts": [attempt]})
+    step = StepState.model_validate({**step.model_dump(), "attempts": [attempt]})
     result = result.model_copy(update={"steps": (step,)})
     about = {"flow_run_id": flow_run_id, "objective": "Compare", "started_at": at, "options": {}}
     run.write("run.json", about)

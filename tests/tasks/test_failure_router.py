@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.plan.task_ir import TIERS, Tier
+from prefect_swarm.store.attempt import Action, Decision, ShownAttempt
 from prefect_swarm.store.failure_policy import Policy
-from prefect_swarm.store.result import Action, Decision, Mitigation, ShownAttempt
+from prefect_swarm.store.result import Mitigation
 from prefect_swarm.tasks.failure_router import ATTEMPTS_SPENT, Bounds, Failure, feedback, route
 
 POLICY = Policy()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from prefect_swarm.store.attempt import Attempt
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.result import Attempt, StepResult
+from prefect_swarm.store.step import StepState
 from prefect_swarm.toolsets.artifacts import artifacts_of, keep_artifacts
 
 
-def step(attempts: int) -> StepResult:
+def step(attempts: int) -> StepState:
     tried = [
         Attempt(number=n, tier="worker", model="m", started_at=0, ended_at=1)
         for n in range(1, attempts + 1)
     ]
-    return StepResult(id="S1", agent="Analyst", status="succeeded", attempts=tuple(tried))
+    return StepState(id="S1", agent="Analyst", status="succeeded", attempts=tuple(tried))
 
 
 def test_the_last_attempts_files_are_shown(tmp_path: Path) -> None:

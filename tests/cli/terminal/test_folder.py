@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.cli.terminal.files import artifact_files, extra_files, write_folder
 from prefect_swarm.plan.output import OutputKind
-from prefect_swarm.store.result import Cost, Metrics, Planning, StepResult, SwarmResult
+from prefect_swarm.store.result import Cost, Metrics, Planning, SwarmResult
+from prefect_swarm.store.step import StepState
 
 METRICS = Metrics(
     critical_steps=1, makespan_s=1, critical_path_s=1, work_s=1, parallelism=1, speedup=1
@@ -28,7 +29,7 @@ def result_of(kind: OutputKind, answer: str, agent: str = "Tax Expert") -> Swarm
         plan=plan,
         content_hash="",
         planning=Planning(source="user"),
-        steps=(StepResult(id="S1", agent=agent, status="succeeded"),),
+        steps=(StepState(id="S1", agent=agent, status="succeeded"),),
         metrics=METRICS,
         cost=Cost(),
     )

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from prefect_swarm.flows.prefect_io.pages import every_step_has_page, stands_out
-from prefect_swarm.store.result import Attempt, StepResult
+from prefect_swarm.store.attempt import Attempt
+from prefect_swarm.store.step import StepState
 
-DONE = StepResult(id="S1", agent="A", prompt="x", status="succeeded")
+DONE = StepState(id="S1", agent="A", prompt="x", status="succeeded")
 ATTEMPT = Attempt.model_construct()
 
 

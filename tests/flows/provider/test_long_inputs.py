@@ -6,7 +6,8 @@ import re
 
 import pytest
 from flow_runs import plan_of, steps_of
-from prefect_swarm.store.result import Omission, SwarmResult
+from prefect_swarm.store.attempt import Omission
+from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.tasks.subagent.request import tokens_of
 from provider_runs import prose, run_at, serving
 from provider_server import Asked, ProviderServer, Reply

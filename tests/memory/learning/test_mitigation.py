@@ -18,7 +18,8 @@ from prefect_swarm.memory.learning.mitigation import (
     mitigations_in,
     precedent,
 )
-from prefect_swarm.store.result import Action, Mitigation
+from prefect_swarm.store.attempt import Action
+from prefect_swarm.store.result import Mitigation
 from samples import episode
 
 SYMPTOM = "gate unit: <call> gave '…', expected '…'"

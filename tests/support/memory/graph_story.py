@@ -9,7 +9,8 @@ from dict_log import DictLog, episode
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode, GateOutcome, LogEntry
 from prefect_swarm.memory.graph_rows import symptom_text
-from prefect_swarm.store.result import Action, Mitigation
+from prefect_swarm.store.attempt import Action
+from prefect_swarm.store.result import Mitigation
 
 __all__ = ["FINE", "LINT", "STORY", "SYMPTOM", "UNIT", "entries", "tried_once"]
 

@@ -1,0 +1,277 @@
+"""A step of a run: as it is now, in the process that works on it, and as it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from ..data_types import Finite, Frozen
+from ..errors import Category
+from ..metrics.clock import Stretch
+from ..plan.compile import CompiledStep
+from ..plan.output import StepOutput
+from ..plan.schedule import UNFINISHED, EndStatus, StepStatus
+from ..untrusted.opening import PlainName
+from .attempt import Attempt, Decision, Usage, excerpt
+
+__all__ = ["StepState", "TakenFrom"]
+
+
+class TakenFrom(Frozen):
+    """Where a step was done that a fork of a run takes over.
+
+    Attributes:
+        run: The run that did it, and counts what it took.
+        output_ref: Where that run has the whole output.
+    """
+
+    run: PlainName
+    output_ref: str
+
+    @property
+    def words(self) -> str:
+        """It in words."""
+        return f"taken over from run {self.run}"
+
+
+class StepState(BaseModel):
+    """One step of a run. `reason` says why it is not `succeeded`.
+
+    Its JSON is what a run keeps of it. `agent` and `prompt` are those of its last attempt. `change`
+    says how they became other than planned (`replaced`, `given to` somebody), `planned` what they
+    were; both are "" if they didn't. A step that isn't over is `unfinished`.
+
+    In the process that works on the run it has more: the compiled step, the whole output, and what
+    the next attempt needs. Everybody reads it; it changes through its own methods alone.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    id: PlainName
+    agent: str
+    prompt: str = ""
+    change: str = ""
+    planned: str = ""
+    status: Literal[EndStatus, "unfinished"]
+    reason: str = ""
+    category: Category | None = None
+    attempts: tuple[Attempt, ...] = ()
+    output_ref: str | None = Field(default=None, description="Where the whole output is stored.")
+    task_runs: tuple[str, ...] = Field(
+        default=(), description="Prefect's ids of the last task runs, which what follows waits for."
+    )
+    truncated: bool = Field(default=False, description="Whether its output is cut off.")
+    excerpt: str = ""
+    slack_s: Finite | None = Field(
+        default=None, description="Seconds it could have taken longer; None if it never ran."
+    )
+    critical: bool = False
+    taken_from: TakenFrom | None = Field(
+        default=None, description="The run that did it, where it was taken over; no attempts then."
+    )
+
+    _step: CompiledStep = PrivateAttr()
+    _planned_step: CompiledStep = PrivateAttr()
+    _now: StepStatus = PrivateAttr(default="waiting")
+    _revision: int = PrivateAttr(default=0)
+    _output: StepOutput | None = PrivateAttr(default=None)
+    _best: str = PrivateAttr(default="")
+    _progress: tuple[bool, int] = PrivateAttr(default=(False, 0))
+    _partial_text: str = PrivateAttr(default="")
+    _advice: str = PrivateAttr(default="")
+    _prepared: int = PrivateAttr(default=0)
+
+    @classmethod
+    def of(cls, step: CompiledStep) -> StepState:
+        """Return the state of a step that has not begun."""
+        state = cls(id=step.id, agent=step.agent, prompt=step.prompt, status="unfinished")
+        state._step = state._planned_step = step
+        return state
+
+    @property
+    def step(self) -> CompiledStep:
+        """The compiled step as it is now: one that is replaced or delegated changes."""
+        return self._step
+
+    @property
+    def now(self) -> StepStatus:
+        """Its status in the schedule."""
+        return self._now
+
+    @property
+    def revision(self) -> int:
+        """How often it was replaced."""
+        return self._revision
+
+    @property
+    def output(self) -> StepOutput | None:
+        """What it produced, once it has succeeded."""
+        return self._output
+
+    @property
+    def best(self) -> str:
+        """The artifact that got furthest through the gates so far."""
+        return self._best
+
+    @property
+    def partial_text(self) -> str:
+        """What there is of an answer that was cut off, as it was written."""
+        return self._partial_text
+
+    @property
+    def advice(self) -> str:
+        """A person's advice for the next attempt."""
+        return self._advice
+
+    @property
+    def prepared(self) -> int:
+        """The number of the attempt for which the last decision was carried out."""
+        return self._prepared
+
+    @property
+    def decision(self) -> Decision | None:
+        """What the last attempt's failure led to; None if there is no attempt, or it succeeded."""
+        return self.attempts[-1].decision if self.attempts else None
+
+    @property
+    def work_s(self) -> float:
+        """Seconds of work over all its attempts, without the time it waited for a model."""
+        return sum(attempt.duration_s for attempt in self.attempts)
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds over all its attempts that it waited for a model."""
+        return sum(attempt.queue_s for attempt in self.attempts)
+
+    @property
+    def usage(self) -> Usage:
+        """What the model calls of all its attempts took."""
+        return sum((attempt.usage for attempt in self.attempts), Usage())
+
+    def stored(self, *, slack_s: float | None = None, critical: bool = False) -> StepState:
+        """Return what a run keeps of it: without what only this process has."""
+        fields = {name: getattr(self, name) for name in StepState.model_fields}
+        return StepState.model_validate(fields | {"slack_s": slack_s, "critical": critical})
+
+    def set_status(self, status: StepStatus) -> None:
+        """Take the status that the schedule gives it."""
+        self._now = status
+        self.status = "unfinished" if status in UNFINISHED else cast("EndStatus", status)
+
+    def succeed(
+        self, attempt: Attempt, artifact: str, output_ref: str, task_runs: Sequence[str]
+    ) -> None:
+        """Take an attempt that passed all gates; its artifact is the step's output."""
+        self.attempts = (*self.attempts, attempt)
+        self._take(artifact, output_ref, task_runs)
+
+    def keep(self, artifact: str, output_ref: str, task_runs: Sequence[str]) -> None:
+        """Take the last attempt's text, although it is cut off."""
+        self.truncated = True
+        self._take(artifact, output_ref, task_runs)
+
+    def restore(self, stored: StepState, artifact: str) -> None:
+        """Take what an earlier process, or another run, wrote down of the step.
+
+        It had succeeded. What it took in another run isn't this one's, so it has no attempts.
+        """
+        self.attempts = stored.attempts
+        self._revision = stored.attempts[-1].revision if stored.attempts else 0
+        self._change(replace(self._step, agent=stored.agent, prompt=stored.prompt))
+        if stored.taken_from is not None:
+            self.taken_from = stored.taken_from
+            self.change, self.planned = stored.change, stored.planned
+        self.truncated = stored.truncated
+        self._take(artifact, stored.output_ref or "", stored.task_runs)
+
+    def fail(
+        self,
+        attempt: Attempt,
+        decision: Decision,
+        artifact: str,
+        progress: tuple[bool, int],
+        task_runs: Sequence[str],
+    ) -> None:
+        """Take an attempt that failed, what it led to, and how far its artifact got."""
+        self.attempts = (*self.attempts, attempt.model_copy(update={"decision": decision}))
+        self.task_runs = tuple(task_runs)
+        self._advice = ""
+        if artifact and progress[0] and progress >= self._progress:
+            self._best, self._progress = artifact, progress
+        self.category = attempt.category
+        self.reason = f"{attempt.category}: {attempt.error} ({decision.reason})"
+
+    def end(self, reason: str, category: Category | None = None) -> None:
+        """Note why nothing more is tried, or nothing was."""
+        self.category = category
+        self.reason = f"{category}: {reason}" if category else reason
+
+    def add_reason(self, reason: str) -> None:
+        """Note what else went wrong after the last attempt had failed."""
+        self.reason = f"{self.reason} {reason}"
+
+    def note_partial_text(self, text: str) -> None:
+        """Note an answer that was cut off, for the attempt that writes on."""
+        self._partial_text = text
+
+    def advise(self, advice: str) -> None:
+        """Note a person's advice for the next attempt."""
+        self._advice = advice
+
+    def prepare(self, attempt: int) -> None:
+        """Note that all is done that has to be done before an attempt."""
+        self._prepared = attempt
+
+    def replace_step(self, step: CompiledStep) -> None:
+        """Go on with another step under the same id; what the old one made counts no more."""
+        self._revision += 1
+        self._best, self._progress, self._partial_text = "", (False, 0), ""
+        self._change(step)
+
+    def delegate(self, agent: str, instructions: str) -> None:
+        """Give the step to another agent."""
+        self._change(replace(self._step, agent=agent, instructions=instructions, persona=""))
+
+    def wait_for(self, task_run: str) -> None:
+        """Have whatever comes next wait for this task run alone."""
+        self.task_runs = (task_run,) if task_run else ()
+
+    def note_time(self, stretches: Sequence[Stretch]) -> None:
+        """Add to the last attempt what was done after its end."""
+        if stretches:
+            self._note_last(stretches=(*self.attempts[-1].stretches, *stretches))
+
+    def note_question(self, usage: Usage, duration_s: float) -> None:
+        """Add what a question to the orchestrator took to what the last decision's others did."""
+        if decision := self.decision:
+            self.note(usage=decision.usage + usage, duration_s=decision.duration_s + duration_s)
+
+    def note(self, **outcome: object) -> None:
+        """Add to the last decision what came of it."""
+        if decision := self.decision:
+            self._note_last(decision=decision.model_copy(update=outcome))
+
+    def _note_last(self, **fields: object) -> None:
+        *before, last = self.attempts
+        self.attempts = (*before, last.model_copy(update=fields))
+
+    def _take(self, artifact: str, output_ref: str, task_runs: Sequence[str]) -> None:
+        self.task_runs = tuple(task_runs)
+        self.output_ref, self.excerpt = output_ref, excerpt(artifact)
+        self._output = StepOutput(
+            name=self.id, agent=self.agent, kind=self._step.output.kind, text=artifact
+        )
+        self.category, self.reason = None, ""
+
+    def _change(self, step: CompiledStep) -> None:
+        """Take another form of the step, and say how it differs from what was planned."""
+        self._step, self.agent, self.prompt = step, step.agent, step.prompt
+        current = [attempt for attempt in self.attempts if attempt.revision == self._revision]
+        delegated = any(attempt.agent != step.agent for attempt in current)
+        changes = ["replaced"] if self._revision else []
+        self.change = ", ".join([*changes, f"given to {step.agent}"] if delegated else changes)
+        planned = self._planned_step
+        self.planned = excerpt(f"{planned.agent}: {planned.prompt}") if self.change else ""
