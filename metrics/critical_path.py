@@ -125,7 +125,7 @@ def measure(
     """
     ran = [step for step in steps if step.attempts]
     seconds = seconds_of(ran)
-    calls = {step.id: float(step.usage.requests) for step in ran}
+    calls = {step.id: float(step.calls) for step in ran}
     work_s = sum(seconds.values())
     path_s = max(_longest_paths(seconds, upstream)[0].values(), default=0.0)
     path = critical_path(seconds, upstream)

@@ -271,7 +271,7 @@ def _origin(step: StepState | None) -> str:
 
 
 def _tokens(step: StepState | None) -> int:
-    return step.usage.tokens if step else 0
+    return step.tokens if step else 0
 
 
 def _seconds(step: StepState | None) -> float:

@@ -147,9 +147,14 @@ class StepState(BaseModel):
         return sum(attempt.queue_s for attempt in self.attempts)
 
     @property
-    def usage(self) -> Usage:
-        """What the model calls of all its attempts took."""
-        return sum((attempt.usage for attempt in self.attempts), Usage())
+    def calls(self) -> int:
+        """Model calls over all its attempts."""
+        return sum(attempt.usage.requests for attempt in self.attempts)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written over all its attempts."""
+        return sum(attempt.usage.tokens for attempt in self.attempts)
 
     def stored(self, *, slack_s: float | None = None, critical: bool = False) -> StepState:
         """Return what a run keeps of it: without what only this process has."""
