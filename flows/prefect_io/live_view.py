@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...metrics.critical_path import measure
+from ...plan.schedule import StepStatus
 from ...report.page import AttemptView, RunView, StepView
 from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult
@@ -98,7 +99,9 @@ class LiveRun:
         files: tuple[str, ...] = (),
     ) -> StepView:
         step, status = record.step, record.now
-        statuses = {name: self.context.records[name].now for name in step.upstream}
+        statuses: dict[str, StepStatus] = {
+            name: self.context.records[name].now for name in step.upstream
+        }
         reason = record.taken_from.words if record.taken_from else record.reason
         return StepView(
             result=result,
