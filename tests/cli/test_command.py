@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Invoke
-from .test_listing import store
+from .test_runs_list import store
 
 
 @pytest.fixture

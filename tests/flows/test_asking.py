@@ -123,7 +123,7 @@ def test_an_edited_plan_takes_its_place_and_is_not_asked_about_again(script: Scr
     assert "edited by a person" in result.planning.choice
 
 
-def test_whoever_is_there_is_asked_and_the_run_goes_on_at_once(script: Script) -> None:
+def test_a_person_at_the_terminal_is_asked_and_the_run_continues(script: Script) -> None:
     seen: list[Question] = []
 
     def approve(run: RunFolder, questions: tuple[Question, ...]) -> None:
@@ -137,7 +137,7 @@ def test_whoever_is_there_is_asked_and_the_run_goes_on_at_once(script: Script) -
     assert "- **S2** Reader (worker), after S1: do S2" in seen[0].text
 
 
-def test_whoever_is_there_may_edit_the_plan(script: Script) -> None:
+def test_a_person_at_the_terminal_may_edit_the_plan(script: Script) -> None:
     edited = plan_of({"id": "S1", "prompt": "do it otherwise"}).model_dump(mode="json")
 
     def edit(run: RunFolder, questions: tuple[Question, ...]) -> None:

@@ -127,7 +127,7 @@ def test_a_run_without_a_plan_says_what_was_asked_ahead_and_what_it_took() -> No
     assert {line["step"] for line in booked} == {"S1", "S2", "S3"}
 
 
-def test_a_planner_that_was_never_heard_is_asked_as_ever() -> None:
+def test_an_unreachable_planner_is_asked_for_a_stream_each_time() -> None:
     with serving(lambda _: DOWN) as server, pytest.raises(UnavailableError):
         planned(server, OBJECTIVE)
     assert all(each.body.get("stream") for each in server.asked)

@@ -100,7 +100,7 @@ def test_a_failed_run_tells_its_end_and_then_raises() -> None:
     assert events[-1].status == "failed"
 
 
-def test_who_leaves_cancels_the_run() -> None:
+def test_closing_the_stream_cancels_the_run() -> None:
     script = Script(together=9)  # No request is ever answered.
 
     async def leave() -> str:

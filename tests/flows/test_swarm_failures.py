@@ -165,7 +165,7 @@ def test_a_refused_request_spends_no_tokens() -> None:
     assert steps_of(result)["S2"].status == "succeeded"
 
 
-def test_trouble_that_nobody_foresaw_costs_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_fails_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(run: RunFolder, name: str, content: Any) -> str:
         if name == "outputs/S1.txt":
             raise OSError("no space left")

@@ -57,7 +57,7 @@ def test_closing_it_twice_ends_it_in_order_and_it_answers_no_more(process: Graph
             process.rows("RETURN 1", {})
 
 
-def test_who_gives_up_waiting_ends_it(
+def test_an_interrupted_request_ends_the_process(
     process: GraphProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(_: int = -1) -> bytes:
@@ -69,7 +69,7 @@ def test_who_gives_up_waiting_ends_it(
     assert process._process.returncode is not None
 
 
-def test_it_ends_in_the_midst_of_a_statement_when_nobody_waits_any_more(tmp_path: Path) -> None:
+def test_a_closed_input_ends_the_process_during_a_statement(tmp_path: Path) -> None:
     command = [sys.executable, "-m", graph_process.__name__, str(tmp_path / "g.kuzu")]
     reading, writing = os.pipe()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writing) as server:

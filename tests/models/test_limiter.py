@@ -117,7 +117,7 @@ def test_a_wait_that_is_longer_than_there_is_patience_is_not_begun() -> None:
     assert (len(sent), time.slept) == (1, [])
 
 
-def test_who_comes_while_a_provider_is_blocked_for_longer_does_not_wait() -> None:
+def test_a_request_fails_at_once_if_the_block_is_longer_than_its_patience() -> None:
     time = Time()
     shared = limiter(time)
     first, _ = failing(busy(60.0))
@@ -251,7 +251,7 @@ def test_what_another_try_cannot_fix_is_sent_once(error: Exception) -> None:
     assert len(sent) == 1
 
 
-def test_while_one_is_told_to_wait_nobody_else_is_sent() -> None:
+def test_a_refusal_for_now_holds_back_other_requests() -> None:
     time = Time()
     shared = limiter(time)
     sent_at: list[float] = []

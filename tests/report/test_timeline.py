@@ -91,6 +91,6 @@ def test_figures_stand_to_the_right() -> None:
     assert lines[2:] == ["  1  x", "100  y"]
 
 
-def test_an_attempt_is_drawn_under_whoever_made_it() -> None:
+def test_an_attempt_is_drawn_in_the_row_of_its_agent() -> None:
     first = attempt(1, 0, 1, failed=True).model_copy(update={"agent": "Bea"})
     assert [bar.agent for bar in bars([step("S1", first, attempt(2, 1, 2))])] == ["Bea", "Ann"]

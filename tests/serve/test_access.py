@@ -26,7 +26,7 @@ OPEN = Access("token")
         (OPEN, "/metrics", {"host": "localhost:1"}),
     ],
 )
-def test_who_shows_what_is_wanted_is_answered(
+def test_a_request_with_the_key_is_answered(
     access: Access, path: str, headers: dict[str, str]
 ) -> None:
     access.check(path, headers)
@@ -46,7 +46,7 @@ def test_who_shows_what_is_wanted_is_answered(
     ],
 )
 @pytest.mark.attack("serve")
-def test_who_does_not_is_refused(
+def test_a_request_without_the_key_is_refused(
     access: Access, path: str, headers: dict[str, str], status: int
 ) -> None:
     with pytest.raises(ApiError) as raised:

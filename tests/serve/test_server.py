@@ -187,7 +187,7 @@ def test_pydantic_ai_reads_it_as_any_provider(server: Served) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_its_end_is_an_end_for_whoever_is_asking(tmp_path: Path, number: signal.Signals) -> None:
+def test_open_requests_end_when_the_server_ends(tmp_path: Path, number: signal.Signals) -> None:
     with serving(tmp_path, "--n-ctx", 2048) as served:
         (record,) = (tmp_path / "served").iterdir()
         assert record.stat().st_mode & 0o777 == 0o600

@@ -123,7 +123,7 @@ def test_the_last_attempt_is_the_last() -> None:
     assert (decision.action, decision.rule) == ("FAIL", "attempts spent")
 
 
-def test_what_broke_on_the_way_to_a_model_is_no_attempt_of_the_model() -> None:
+def test_an_infrastructure_failure_is_not_counted_as_an_attempt() -> None:
     history = [
         Failure(Category.INFRASTRUCTURE, "worker", "no route to host"),
         Failure(Category.CODE, "worker", "NameError"),
@@ -131,7 +131,7 @@ def test_what_broke_on_the_way_to_a_model_is_no_attempt_of_the_model() -> None:
     assert route(history, POLICY, Bounds(max_attempts=2)).action == "RETRY"
 
 
-def test_a_provider_that_was_not_there_costs_no_attempt() -> None:
+def test_an_unavailable_provider_is_not_counted_as_an_attempt() -> None:
     history = [
         Failure(Category.UNAVAILABLE, "worker", "401"),
         Failure(Category.CODE, "coder", "NameError"),
@@ -158,7 +158,7 @@ def test_where_no_attempt_is_left_a_cut_text_is_kept_too() -> None:
     assert (decision.action, decision.rule) == ("KEEP", "attempts spent")
 
 
-def test_it_is_waited_for_ever_longer() -> None:
+def test_the_delay_doubles_with_each_infrastructure_failure() -> None:
     once = after(Category.INFRASTRUCTURE, "worker")
     twice = after(Category.INFRASTRUCTURE, "worker", "worker")
     assert (once.delay_s, twice.delay_s) == (1.0, 2.0)
@@ -171,7 +171,7 @@ def test_a_tier_of_the_same_model_is_no_escalation() -> None:
     assert after(Category.LOGIC, "worker", "worker", bounds=alone).action == "SAMPLE"
 
 
-def test_nobody_is_delegated_to_who_is_not_there() -> None:
+def test_delegate_is_passed_over_without_another_persona() -> None:
     policy = Policy(rules={Category.LOGIC: ("DELEGATE", "RETRY")})
     assert after(Category.LOGIC, "worker", policy=policy).action == "RETRY"
     bounds = Bounds(can_delegate=True)
@@ -363,7 +363,7 @@ def test_a_person_is_asked_when_the_table_says_so_about_one_more_attempt() -> No
     assert route([code(), code("RETRY"), code("ASK")], ASKING, MANY).action == "FAIL"
 
 
-def test_nobody_is_asked_about_a_step_that_the_plan_succeeds_without() -> None:
+def test_ask_is_passed_over_for_an_optional_step() -> None:
     optional = Bounds(max_attempts=30, optional=True)
     assert route([code(), code("RETRY")], ASKING, optional).action == "SKIP"
 

@@ -150,7 +150,7 @@ def test_a_call_that_a_person_refuses_is_not_made_and_the_model_reads_why(run: R
         called(run)
 
 
-def test_a_question_that_an_edited_plan_took_back_is_asked_again_and_nobody_has_refused(
+def test_a_question_withdrawn_by_an_edit_is_asked_again(
     run: RunFolder,
 ) -> None:
     asked(run)
@@ -162,7 +162,7 @@ def test_a_question_that_an_edited_plan_took_back_is_asked_again_and_nobody_has_
     assert called(run) == "sent"
 
 
-def test_nobody_is_asked_about_a_call_that_only_repeats_what_is_known(run: RunFolder) -> None:
+def test_a_repeated_call_needs_no_second_approval(run: RunFolder) -> None:
     made, alike = Made(), [("send", ANN)]
     for number in (1, 2):
         approve(run, *Process(run).asked(calling(*[alike] * number)))
@@ -220,7 +220,7 @@ def test_a_tool_that_changed_since_it_was_shown_is_asked_about_again(
     assert Process(run, made, tools=changed).call() == "sent"
 
 
-def test_a_question_that_nobody_asks_any_more_can_not_be_answered(run: RunFolder) -> None:
+def test_a_withdrawn_question_can_not_be_answered(run: RunFolder) -> None:
     Process(run).asked(calling([("send", ANN)]))
     (second,) = Process(run).asked(calling([("send", BOB)]))
     assert [question.id for question in Approvals(run).pending()] == [second]

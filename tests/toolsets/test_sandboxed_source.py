@@ -422,7 +422,7 @@ async def test_where_the_sandbox_is_off_code_runs_with_limits_alone(
         assert await python.run("x, open('b').read()") == "[value]\n('given', 'given')"
 
 
-def test_a_call_is_ended_before_whoever_made_it_gives_up() -> None:
+def test_a_call_ends_before_its_caller_times_out() -> None:
     assert PythonSource().limits.wall_s < 60
     assert PythonSource.within(120).limits.wall_s == 110
     assert PythonSource.within(5).limits.wall_s == 1

@@ -129,9 +129,7 @@ class TestElsewhere:
         assert state is not None
         assert state.is_failed()
 
-    def test_told_to_start_over_it_begins_from_nothing(
-        self, half_done: FlowRun, machines: Machines
-    ) -> None:
+    def test_start_over_begins_from_nothing(self, half_done: FlowRun, machines: Machines) -> None:
         home = machines.be("elm")
         with scripted(Script()) as script:
             result = asyncio.run(resume(str(half_done.id), changes={"start_over": True}))
@@ -140,9 +138,7 @@ class TestElsewhere:
         assert (home / "runs" / result.run_id / "result.json").is_file()
         assert flow_run_of(half_done.id).labels["swarm.host"] == "elm"
 
-    def test_told_once_it_begins_from_nothing_once(
-        self, half_done: FlowRun, machines: Machines
-    ) -> None:
+    def test_start_over_applies_to_one_start(self, half_done: FlowRun, machines: Machines) -> None:
         machines.be("elm")
         with scripted(Script(_only_s1)):
             asyncio.run(resume(str(half_done.id), changes={"start_over": True}))

@@ -258,7 +258,7 @@ def test_of_two_answers_the_first_counts(script: Script) -> None:
     assert script.prompts == []
 
 
-def test_whoever_is_at_the_terminal_is_asked_beside_the_form() -> None:
+def test_the_terminal_and_the_form_ask_in_parallel() -> None:
     async def type_yes(run: RunFolder, questions: tuple[Question, ...]) -> None:
         flow_run_id = UUID(run.about()["flow_run_id"])
         await shown_state(flow_run_id)
@@ -270,7 +270,7 @@ def test_whoever_is_at_the_terminal_is_asked_beside_the_form() -> None:
     assert (state.name, answers_of(state)) == ("Completed", {"plan": ("approved", "command")})
 
 
-def test_the_form_counts_where_whoever_is_at_the_terminal_says_nothing() -> None:
+def test_the_form_decides_where_the_terminal_gets_no_answer() -> None:
     async def stay(_run: RunFolder, _questions: tuple[Question, ...]) -> None:
         await asyncio.Event().wait()
 

@@ -99,7 +99,7 @@ UNTOUCHED = {"decision_plan": APPROVE, "why": "", "name": "", "plan": ""}
 
 
 @pytest.mark.parametrize("name", ["Ann", "  Ann\n", "Ann\x1b[2K"])
-def test_a_decision_says_that_the_form_has_it_and_who_says_that_it_is_theirs(name: str) -> None:
+def test_a_decision_names_the_form_and_the_person(name: str) -> None:
     (answer,) = read(form("plan"), {**UNTOUCHED, "name": name}).answers
     assert answer.by == "form"
     assert answer.name in ("Ann", "Ann\\u001b[2K")
@@ -150,7 +150,7 @@ def test_a_plan_that_is_none_leaves_the_question_open_and_stays_as_it_was_writte
     assert reading.plan_text == "steps: ["
 
 
-def test_a_changed_plan_is_not_approved_by_whoever_means_the_first() -> None:
+def test_an_approval_of_the_first_plan_does_not_approve_a_changed_one() -> None:
     response = {"decision_plan": APPROVE, "plan": plan_json(EDITED)}
     reading = read(form("plan"), response)
     assert reading.answers == ()
@@ -175,7 +175,7 @@ def test_a_plan_is_rejected_whatever_stands_in_its_field() -> None:
 
 
 @given(st.text(max_size=60).filter(str.strip))
-def test_a_plan_that_nobody_touched_is_the_plan_that_there_was(prompt: str) -> None:
+def test_an_untouched_plan_in_the_form_is_no_edit(prompt: str) -> None:
     try:
         before: TaskIR = plan_of({"id": "S1", "prompt": prompt})
     except InputError:

@@ -16,6 +16,13 @@ from recorded_plans import RecordedPlan, recorded_plans
 
 _ANSWER = "This is the whole answer."
 _PLANS = recorded_plans()
+_RUN_EACH_TIME = {
+    "api_design_for_a_library_lending_service",
+    "manual_translation_with_a_glossary_first",
+    "python_package_for_roman_numerals",
+    "security_review_of_a_patient_portal",
+}
+"""One with JSON, one with five last steps, one with code, and the longest."""
 _UNSET = {"max_tokens", "max_completion_tokens", "temperature", "top_p", "seed"}
 
 
@@ -56,7 +63,13 @@ def step_asked(recorded: RecordedPlan, asked: Asked) -> str:
     return step
 
 
-@pytest.fixture(scope="module", params=_PLANS, ids=lambda recorded: recorded.name)
+def _each_or_exhaustive() -> Iterator[Any]:
+    for recorded in _PLANS:
+        marks = [] if recorded.name in _RUN_EACH_TIME else [pytest.mark.exhaustive]
+        yield pytest.param(recorded, marks=marks, id=recorded.name)
+
+
+@pytest.fixture(scope="module", params=_each_or_exhaustive())
 def done(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,

@@ -26,7 +26,7 @@ ADD, SUB = "def add(a, b): return a + b\n", "def sub(a, b): return a - b\n"
 TEST = "def test_it(): assert add(1, 1) == 2\n"
 
 
-def test_code_that_nobody_imports_is_the_solution() -> None:
+def test_code_without_an_import_is_the_solution() -> None:
     assert paths(laid(ADD)) == ["solution.py"]
 
 
@@ -94,7 +94,7 @@ def test_of_two_earlier_ones_the_later_counts() -> None:
     assert paths(laid(f"from sums import add\n{TEST}", ADD, ADD))[1:] == ["s1.py", "sums.py"]
 
 
-def test_what_nobody_has_is_missing() -> None:
+def test_a_module_of_no_file_is_missing() -> None:
     layout = laid(f"from shop import Basket\nimport numpy\n{TEST}")
     assert layout.missing == {0: ("shop",)}
 

@@ -226,7 +226,7 @@ def test_tests_are_run_on_the_code_that_they_were_written_for() -> None:
     assert finding.diagnostics[0].line == 5
 
 
-def test_tests_of_what_nobody_has_written_are_skipped() -> None:
+def test_tests_of_missing_code_are_skipped() -> None:
     finding = found("from shop import Basket\n\ndef test_it():\n    assert Basket().total() == 0\n")
     assert finding.status == "skipped"
     assert "shop" in message(finding)

@@ -61,7 +61,9 @@ def test_an_empty_log_has_a_generation_too(tmp_path: Path) -> None:
     assert contents(tmp_path)["episodes"] == 0
 
 
-@pytest.mark.parametrize("portion", [pytest.param(1, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize(
+    "portion", [pytest.param(1, marks=[pytest.mark.slow, pytest.mark.exhaustive]), 3]
+)
 def test_in_portions_it_equals_one_from_scratch(portion: int, log: DictLog, tmp_path: Path) -> None:
     more = [*story(3), *story(4, "others"), *story(2)]
     for start in range(0, len(more), portion):

@@ -20,7 +20,7 @@ WRITERS = 8
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("episodes", "kills"), [(200, 10), pytest.param(1000, 50, marks=pytest.mark.exhaustive)]
+    ("episodes", "kills"), [(100, 5), pytest.param(1000, 50, marks=pytest.mark.exhaustive)]
 )
 def test_nothing_is_lost_while_consolidators_are_killed(
     quick_folder: Path, episodes: int, kills: int

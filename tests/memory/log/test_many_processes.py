@@ -24,11 +24,14 @@ def assert_each_is_there_once(log: EpisodeLog, of_writers: int, count: int) -> N
         assert written == [writers.episode_of(writer, number) for number in range(count)]
 
 
-def test_8_processes_write_8000_episodes_while_some_are_killed(quick_folder: Path) -> None:
+@pytest.mark.parametrize("count", [250, pytest.param(1000, marks=pytest.mark.exhaustive)])
+def test_8_processes_write_each_episode_once_while_some_are_killed(
+    quick_folder: Path, count: int
+) -> None:
     where = str(quick_folder / "episodes.sqlite")
-    writers.run_writers(where, writers=8, count=1000, mortals=3, seed=1)
+    writers.run_writers(where, writers=8, count=count, mortals=3, seed=1)
     log = writers.open_log(where)
-    assert_each_is_there_once(log, 8, 1000)
+    assert_each_is_there_once(log, 8, count)
     log.close()
 
 

@@ -149,7 +149,7 @@ async def _cancelled(path: Path) -> None:
     await asyncio.wait([task])
 
 
-def test_whoever_no_longer_waits_frees_the_slot(demo_path: Path, shared: Served) -> None:
+def test_a_request_without_a_reader_frees_its_slot(demo_path: Path, shared: Served) -> None:
     left = shared.metric('requests_total{outcome="disconnected"}')
     asyncio.run(_cancelled(demo_path.resolve()))
     shared.wait_for('requests_total{outcome="disconnected"}', lambda count: count > left)

@@ -118,7 +118,7 @@ def test_the_request_with_the_longest_remaining_path_starts_first(batcher: Batch
     assert {*ended[:2]} == {3.0, 4.0}
 
 
-def test_a_request_that_nobody_waits_for_any_more_never_starts(batcher: Batcher) -> None:
+def test_an_abandoned_request_never_starts(batcher: Batcher) -> None:
     late, good = run(batcher, prompt("x", deadline=NOW - 1), prompt("x", deadline=NOW + 1))
     (error,) = late.answers
     assert isinstance(error, StepTimeoutError)

@@ -239,7 +239,7 @@ def test_an_answer_can_be_held_to_a_schema(model: LlamaCppModel) -> None:
     assert Answer.model_validate_json(answer.text or "").word in ("yes", "no")
 
 
-def test_a_schema_that_no_grammar_is_made_for_is_left_to_whoever_asked(
+def test_a_schema_without_a_grammar_is_left_to_the_caller(
     model: LlamaCppModel,
 ) -> None:
     odd = json.dumps({"$ref": "#/$defs/missing"})

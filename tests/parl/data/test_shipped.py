@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.parl.data.check import check_pattern
 from prefect_swarm.parl.data.expand import expand, seeded_random
@@ -48,7 +48,6 @@ def test_the_grammar_is_read_as_it_is_meant(line: str, fits: bool) -> None:
 
 
 @given(st.integers(0, 2**32), st.data())
-@settings(deadline=None, max_examples=400)
 def test_every_pair_is_a_plan(seed: int, data: st.DataObject) -> None:
     found = data.draw(st.sampled_from(patterns()))
     rng = seeded_random(seed)

@@ -73,7 +73,7 @@ def test_a_graph_is_needs_without_words() -> None:
 
 
 @given(st.lists(st.sampled_from([PARALLEL, JOINED, CHAIN]), min_size=1, max_size=8))
-def test_with_agreement_nobody_is_taken_who_scores_less_and_has_fewer_alike(
+def test_with_agreement_no_plan_wins_that_is_lower_and_rarer(
     texts: list[str],
 ) -> None:
     text, alike = _taken([_written(text) for text in texts], 0.5)

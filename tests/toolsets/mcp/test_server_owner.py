@@ -101,7 +101,7 @@ async def test_a_tool_that_hangs_is_given_up_and_the_server_goes_on() -> None:
         assert await raw.call("pid", {}, LONG_S) == pid
 
 
-async def test_a_server_that_hears_nothing_any_more_is_started_anew(
+async def test_a_server_that_answers_no_ping_is_restarted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("prefect_swarm.toolsets.mcp.owner.PING_S", 0.5)
@@ -112,7 +112,7 @@ async def test_a_server_that_hears_nothing_any_more_is_started_anew(
         assert not is_running(pid)
 
 
-async def test_a_server_that_dies_in_a_call_is_told_of_and_started_anew(tmp_path: Path) -> None:
+async def test_a_server_that_dies_in_a_call_is_reported_and_restarted(tmp_path: Path) -> None:
     server = raw_server(tmp_path / "notes", TOKEN=HIDDEN)
     async with opened(server) as raw:
         message = await refusal(raw.call("die"))

@@ -25,7 +25,7 @@ from prefect_swarm.plan.task_ir import PlanRules
     ],
     ids=str,
 )
-def test_steps_wait_for_what_a_plan_leaves_of_a_bound_and_for_who_approves_it(
+def test_steps_wait_for_the_plan_if_it_is_bounded_or_approved(
     options: dict[str, Any], is_read: bool
 ) -> None:
     async def reads() -> bool:

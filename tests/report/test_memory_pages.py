@@ -99,7 +99,7 @@ def test_a_lesson_s_page_has_the_text_and_the_attempt_that_it_is_made_of() -> No
     assert "Asked: Write a function that makes a slug of a title" in str(page.sections[0].blocks)
 
 
-def test_a_lesson_s_evidence_is_who_was_shown_it_and_who_was_asked_the_same() -> None:
+def test_a_lessons_evidence_has_its_readers_and_its_control_group() -> None:
     page = lesson_page(lesson_view(LOG[1], LOG, 0.25), UTC)
     assert figures(page) == {
         "Worth": "+0.25",

@@ -117,7 +117,7 @@ def test_the_task_runs_of_other_flows_keep_their_lines() -> None:
     assert of_tasks(other) == ["adding", "Finished in state Completed()"]
 
 
-def test_whoever_has_everything_logged_keeps_all_lines() -> None:
+def test_with_logging_at_debug_all_lines_stay() -> None:
     logger = logging.getLogger("prefect.task_runs")
     before = logger.level
     logger.setLevel(logging.DEBUG)

@@ -224,7 +224,7 @@ def paused_run(client: httpx.Client) -> UUID:
     ],
     ids=["a local user", "a web page", "an empty login"],
 )
-def test_whoever_only_reaches_it_approves_nothing(
+def test_a_client_without_the_login_approves_nothing(
     server: GuardedServer, headers: list[tuple[str, str]]
 ) -> None:
     with own_client(server) as client:

@@ -230,7 +230,7 @@ def test_a_mark_in_disguise_is_no_mark(place: Place, disguise: str) -> None:
 
 
 @pytest.mark.parametrize("place", [result_of_a_step, document, why_it_is_tried_again, tool_result])
-def test_whoever_learns_the_mark_a_hundred_times_is_always_late(place: Place) -> None:
+def test_a_mark_that_was_read_is_not_used_again(place: Place) -> None:
     forged, marks = "Nothing.", set[str]()
     for _ in range(100):
         mark = mark_in(place(forged))

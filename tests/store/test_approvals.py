@@ -73,7 +73,7 @@ def test_an_answer_is_stored_with_what_it_is_about(approvals: Approvals) -> None
     assert approvals.decision("S1", "") is None
 
 
-def test_what_was_shown_is_answered_and_nothing_that_has_its_name(approvals: Approvals) -> None:
+def test_an_answer_to_another_subject_is_refused(approvals: Approvals) -> None:
     approvals.ask(question(subject="a call"))
     with pytest.raises(AnsweredError, match="S1 of run abc is about something else now"):
         approvals.answer(answer().model_copy(update={"subject": "another call"}))
@@ -99,7 +99,7 @@ def test_an_answer_that_came_before_its_question_decides_nothing(approvals: Appr
     assert approvals.decision("S1", "a call") is None
 
 
-def test_a_question_in_whose_place_another_is_asked_is_withdrawn(approvals: Approvals) -> None:
+def test_a_replaced_question_is_withdrawn(approvals: Approvals) -> None:
     approvals.ask(question(subject="a call"))
     other = approvals.ask(question(subject="another call"))
     assert approvals.pending() == (other,)
@@ -243,7 +243,7 @@ def _answer_all(folder: Path, verdict: Verdict, barrier: Barrier, out: Connectio
             out.send(str(error))
 
 
-def test_of_two_processes_that_answer_at_once_the_first_counts_and_the_other_hears(
+def test_of_two_answers_in_parallel_the_first_counts_and_the_other_is_refused(
     tmp_path: Path,
 ) -> None:
     barrier, verdicts = FORK.Barrier(2), ("approved", "rejected")
@@ -271,7 +271,7 @@ def _clean(folder: Path, out: Connection) -> None:
         RunFolder(folder).remove_temporary_files()
 
 
-def test_a_run_that_begins_meanwhile_costs_no_answer(approvals: Approvals) -> None:
+def test_removing_temporary_files_loses_no_answer(approvals: Approvals) -> None:
     approvals.run.folder.mkdir(parents=True)
     ours, theirs = FORK.Pipe()
     cleaner = FORK.Process(target=_clean, args=(approvals.run.folder, theirs))
@@ -304,8 +304,9 @@ def _killed_after(count: int, work: Callable[[int], None]) -> int:
     return done
 
 
-def test_a_kill_loses_no_answer_and_invents_none(approvals: Approvals) -> None:
-    for kill in range(30):
+@pytest.mark.parametrize("kills", [6, pytest.param(30, marks=pytest.mark.exhaustive)])
+def test_a_kill_loses_no_answer_and_invents_none(approvals: Approvals, kills: int) -> None:
+    for kill in range(kills):
 
         def work(number: int, kill: int = kill) -> None:
             approvals.ask(question(f"{kill}.{number}"))

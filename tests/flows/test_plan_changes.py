@@ -63,7 +63,7 @@ def test_other_instructions_change_every_step_of_the_agent() -> None:
     assert unchanged_steps(plan(), plan(agent="You skim."), ALL) == frozenset()
 
 
-def test_another_text_of_an_input_changes_whoever_reads_it() -> None:
+def test_a_changed_input_changes_the_steps_that_read_it() -> None:
     # S1 and S2 need no other step, so that they read all inputs.
     assert unchanged_steps(plan(), plan(note="another"), ALL) == frozenset()
     only = ({"id": "S1", "inputs": []}, {"id": "S2", "inputs": ["notes"]})

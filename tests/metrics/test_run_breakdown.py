@@ -75,7 +75,7 @@ def test_between_two_processes_a_run_does_not_run() -> None:
     ]
 
 
-def test_a_run_that_was_left_for_a_person_waits_for_them_first() -> None:
+def test_a_suspended_run_begins_with_waiting_for_a_person() -> None:
     assert gaps(
         AskedEvent(at=5, question="S1", step="S1"),
         FinishedEvent(at=6, status="waiting"),
@@ -84,7 +84,7 @@ def test_a_run_that_was_left_for_a_person_waits_for_them_first() -> None:
     ) == [("person", 6, 20), ("stopped", 20, 30)]
 
 
-def test_what_was_decided_while_the_run_was_being_left_is_not_waited_for() -> None:
+def test_a_decision_during_suspension_is_not_waited_for() -> None:
     assert gaps(
         FinishedEvent(at=6, status="waiting"),
         BeganEvent(at=30, resumed=True, left_at=6),

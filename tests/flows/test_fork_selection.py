@@ -39,7 +39,7 @@ def test_a_named_step_is_done_anew_with_all_that_depend_on_it() -> None:
     assert steps_taken_over(PLAN, PLAN, ALL, ["S2", "S3"]) == ("S1",)
 
 
-def test_who_does_it_and_within_which_bounds_does_not_count() -> None:
+def test_agent_and_bounds_do_not_change_a_steps_key() -> None:
     after = changed("S1", model="other", timeout_s=9, approval=True)
     assert steps_taken_over(PLAN, after, ALL) == ALL
 

@@ -37,7 +37,7 @@ def reserved(ledger: Ledger, request: SubagentRequest) -> SubagentRequest:
     return asyncio.run(ledger.reserve(request))
 
 
-def test_an_answer_that_nobody_bounds_stays_so_in_a_run_that_nobody_bounds() -> None:
+def test_without_bounds_an_answer_has_no_token_limit() -> None:
     assert reserved(Ledger(Budget(), 0.0), asked()).max_output_tokens is None
 
 

@@ -129,7 +129,7 @@ def test_a_tool_that_needs_approval_is_called_once_a_person_agreed(
     assert done == ["one", "two"]
 
 
-def test_nobody_is_asked_about_a_call_that_its_tool_does_not_take_and_it_is_shown() -> None:
+def test_an_invalid_call_is_shown_and_needs_no_approval() -> None:
     wanted = [("add_note", '{"text": "one"}'), ("add_note", '{"txt": 1}'), ("tear", "{}")]
 
     def batch(asked: Asked) -> Reply:
