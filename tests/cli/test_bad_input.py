@@ -40,9 +40,9 @@ def step(**changes: object) -> list[dict[str, object]]:
 @pytest.mark.parametrize(
     ("arguments", "message", "to_do"),
     [
-        (["run", ""], "The objective is empty.", "Say what is wanted"),
-        (["run", "  "], "The objective is empty.", "Say what is wanted"),
-        (["plan", ""], "The objective is empty.", "Say what is wanted"),
+        (["run", ""], "The objective is empty.", "State it"),
+        (["run", "  "], "The objective is empty.", "State it"),
+        (["plan", ""], "The objective is empty.", "State it"),
         (["run"], "There is nothing to run.", "Give an OBJECTIVE"),
         (["run", "--plan", "gone.json"], "The plan file gone.json can't be read", "Check the path"),
         (["run", "x", "--max-concurrency", "0"], "--max-concurrency got 0", "--help"),

@@ -159,7 +159,7 @@ def test_ctrl_c_leaves_the_watch_and_never_the_run(
     with waiting_run(PLAN, tmp_path) as process:
         name = begun(process, "asked RUN")
         with watching(name) as watch:
-            until(watch, "Waits for approval")
+            until(watch, "Waiting for approval")
             watch.send_signal(signal.SIGINT)
             _, words = watch.communicate(timeout=60)
             assert watch.returncode == 130

@@ -139,7 +139,7 @@ def test_the_command_takes_them_and_says_what_is_wrong_with_one() -> None:
     with scripted(Script(answers)):
         ended = CliRunner().invoke(app, ["resume", result.run_id, *given, "--json"])
     refused = json.loads(ended.stdout)
-    assert "max_usd can't be held" in refused["problem"], "the model has no price"
+    assert "max_usd can't be enforced" in refused["problem"], "the model has no price"
     with scripted(Script(answers)) as script:
         again = asyncio.run(resume(result.run_id, changes={"max_tokens": PLENTY}))
     assert (again.status, asked(script)) == ("completed", {"do S2": 1, "do S3": 1})

@@ -59,12 +59,12 @@ def test_hidden_files_and_what_cannot_be_written_in_a_line_are_left_out(root: Pa
 
 
 def test_a_device_is_not_opened() -> None:
-    with pytest.raises(InputError, match="no plain file"):
+    with pytest.raises(InputError, match="not a plain file"):
         file_bytes(Path("/dev"), ["null"])
 
 
 def test_a_folder_is_no_document(root: Path) -> None:
-    with pytest.raises(InputError, match="no plain file"):
+    with pytest.raises(InputError, match="not a plain file"):
         file_bytes(root, ["in"])
 
 

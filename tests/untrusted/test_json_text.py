@@ -27,7 +27,7 @@ ATTACKS = {
     "digits below zero": ("-" + "7" * 5_000, 1, 2, "thousands of digits"),
     "NaN": ('{"a": NaN}', 1, 7, r"\$\.a: NaN is not a number"),
     "Infinity": ("[1,\n-Infinity]", 2, 1, "-Infinity is not a number"),
-    "a number that overflows": ("[1e999]", 1, 2, "no number"),
+    "a number that overflows": ("[1e999]", 1, 2, "not a number"),
     "a key twice": ('{"a": 1,\n "a": 2}', 2, 2, 'the key "a" is there twice'),
     "a key twice, escaped": (r'{"a": 1, "\u0061": 2}', 1, 10, 'the key "a" is there twice'),
     "half of a character": (r'{"a": "\ud800"}', 1, 7, "half of a character"),

@@ -93,7 +93,7 @@ def test_no_name_leads_out_of_a_run(name: str, tmp_path: Path, victim: Path) -> 
 def test_an_artifact_of_a_name_that_leads_out_is_not_written(
     name: str, tmp_path: Path, victim: Path
 ) -> None:
-    with pytest.raises(StorageError, match="no path of a file"):
+    with pytest.raises(StorageError, match="not a path of a file"):
         keep_artifacts(RunFolder(tmp_path / "run"), "S1", "S1.1", {name: b"x"})
 
 
