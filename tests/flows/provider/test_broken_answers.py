@@ -79,7 +79,13 @@ def test_a_refusal_to_write_on_is_no_part_of_the_text() -> None:
     assert result.steps[0].category is Category.REFUSED
 
 
-@pytest.mark.parametrize("raw", [b'{"choices": [', b"", b"<html>Bad gateway</html>", b"{}", b"[]"])
+_EXHAUSTIVE = [
+    pytest.param(raw, marks=pytest.mark.exhaustive) for raw in (b'{"choices": [', b"{}", b"[]")
+]
+"""`tests/models/answers/test_compatible.py` reads these and more."""
+
+
+@pytest.mark.parametrize("raw", [b"", b"<html>Bad gateway</html>", *_EXHAUSTIVE])
 def test_a_body_without_an_answer_costs_no_attempt(raw: bytes) -> None:
     with serving(InTurn([Reply(raw=raw), Reply("It is deep.")])) as server:
         result = run_at(server, _ONE)

@@ -24,9 +24,15 @@ _WRITTEN = {
 }
 _OVERFLOWS = [
     "This model's maximum context length is 8192 tokens, however you requested 9000 tokens.",
-    "the request exceeds the available context size, try increasing it",
-    "输入内容过长，超过模型的最大上下文长度",
+    *(
+        pytest.param(words, marks=pytest.mark.exhaustive)
+        for words in (
+            "the request exceeds the available context size, try increasing it",
+            "输入内容过长，超过模型的最大上下文长度",
+        )
+    ),
 ]
+"""`tests/models/answers/test_wordings.py` reads many more."""
 _TOO_LARGE = Reply(
     status=429,
     error={
