@@ -1,4 +1,4 @@
-"""The commands and what they are called."""
+"""The commands and their names."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def batch(
 ) -> int:
     """Run every line of a file; the results are JSON, one line each, in the file's order.
 
-    Lines that the output has as completed are passed over; of the others, runs that had begun are
-    gone on with.
+    Lines that are completed in the output are skipped; runs that had begun are
+    resumed.
     """
     texts = read_paths(inputs or ())
     lines = _read(file)

@@ -320,7 +320,7 @@ async def swarm_batch(
 
     The output appears whole when the batch ends; until then it grows as `OUTPUT.part`. It ends
     as a Completed state of the name Partial if some lines failed. Lines that an earlier start
-    completed are passed over; of the others, runs that had begun are gone on with.
+    completed are skipped; runs that had begun are resumed.
 
     Args:
         input_path: JSONL file on the worker, an absolute path: one objective or plan a line.

@@ -65,7 +65,7 @@ KIND_WORDS: Mapping[TimeKind, str] = {
 """The kinds of time as people are shown them."""
 
 TIME_KINDS: Mapping[TimeKind, str] = {
-    "start": "before the plan is asked for, or gone on with: checks of models, gates and tools",
+    "start": "before planning, or before a resume: checks of models, gates and tools",
     "planning": "the orchestrator looks around, writes the plan or a step's replacement; what the "
     "memory knows of the plan's steps",
     "model": "a model reads and writes for a step",

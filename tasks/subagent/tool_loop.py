@@ -136,7 +136,7 @@ class ToolLoop:
     async def _run(self) -> ModelResponse:
         """Ask and call until the agent has answered, and return its last answer.
 
-        An earlier process's conversation is gone on with: what it was answered is not asked again,
+        An earlier process's conversation is continued: what it was answered is not asked again,
         and what its calls came to is not called again.
 
         Raises:

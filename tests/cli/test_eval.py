@@ -157,7 +157,7 @@ def test_a_judge_that_says_nothing_fails_the_run_and_not_the_evaluation(
     judged, other = report.cases
     (verdict,) = [each for each in judged.runs[0].verdicts if not each.passed]
     assert verdict.check == "judge"
-    assert verdict.reason.startswith("it can't be told: ")
+    assert verdict.reason.startswith("it can't be checked: ")
     assert other.passes == 1
 
 

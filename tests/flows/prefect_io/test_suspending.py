@@ -1,4 +1,4 @@
-"""A deployed run that waits: suspended without a process, and gone on with by a worker."""
+"""A deployed run that waits: suspended without a process, and resumed by a worker."""
 
 from __future__ import annotations
 
