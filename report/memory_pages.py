@@ -10,9 +10,9 @@ from itertools import groupby, pairwise
 
 from ..memory.episode import Episode, EpisodeKey, LogEntry
 from ..memory.erasure import short_run
-from ..memory.learning.beliefs import Beliefs
+from ..memory.learning.beliefs import Beliefs, Tally
 from ..memory.learning.choice import RankedMemory
-from ..memory.learning.evidence import Posterior, Tally
+from ..memory.learning.evidence import Posterior
 from ..memory.learning.lesson import INTRODUCTION, lesson
 from ..memory.personas.registry import Change, DecisionEvidence, KnownPersona
 from ..text import one_line, plural

@@ -15,8 +15,8 @@ from prefect.context import TaskRunContext
 from ..data_types import Frozen
 from ..memory.episode import Episode, EpisodeKey, GateOutcome
 from ..memory.learning.advise import StepQuestion, advise, anticipate_agents
-from ..memory.learning.credit import DEFAULTS, reward_of
 from ..memory.learning.mitigation import precedents
+from ..memory.learning.reward import DEFAULTS, reward_of
 from ..memory.store import Store, find_open_store
 from ..plan.compile import StepRecall
 from ..plan.output import OutputKind

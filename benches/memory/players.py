@@ -7,9 +7,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from prefect_swarm.memory.episode import EpisodeKey
+from prefect_swarm.memory.learning.beliefs import Tally, ValueEstimate
 from prefect_swarm.memory.learning.choice import choose_persona, step_rng
-from prefect_swarm.memory.learning.credit import DEFAULTS, LearningConfig, reward_of
-from prefect_swarm.memory.learning.evidence import Evidence, Tally, ValueEstimate
+from prefect_swarm.memory.learning.evidence import Evidence
+from prefect_swarm.memory.learning.reward import DEFAULTS, LearningConfig, reward_of
 from world import DIMENSION, DRIFT, PERSONAS, TYPES, World
 
 __all__ = ["PLAYERS", "Asked", "Player"]

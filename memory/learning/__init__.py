@@ -1,4 +1,4 @@
-"""Learning from the log: values, durations, credit and rewards.
+"""Learning from the log: Q-values, durations, rewards and their shaping, mitigations.
 
-Pure, except for `after_run` and the storage of beliefs.
+Pure, except for `after_run`, the storage of beliefs, and `precedents`.
 """

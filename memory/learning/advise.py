@@ -12,9 +12,9 @@ from ..personas.model import Persona
 from ..personas.registry import Registry, invent
 from .beliefs import Beliefs
 from .choice import MemoryCandidate, PromptSimilarity, choose_persona, choose_tier, recall, step_rng
-from .credit import LearningConfig
 from .evidence import Evidence, evidence_of
 from .lesson import Injection, attribute_memories, duration_evidence, injection, lesson
+from .reward import LearningConfig
 
 __all__ = ["LESSONS_CHARS", "StepQuestion", "advise", "anticipate_agents"]
 
@@ -61,7 +61,7 @@ def advise(
         registry: The result of `anticipate_agents` for the whole plan.
         prompt_similarity: Similarity of two episodes' prompts.
     """
-    evidence = evidence_of(similar, beliefs.credited, beliefs.config)
+    evidence = evidence_of(similar, beliefs.config)
     candidates = _candidates(question, registry, frozenset(outcome.persona for outcome in evidence))
     expected = beliefs.expected_rate()
     rng = step_rng(run, question.step, seed)

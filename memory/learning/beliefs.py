@@ -1,102 +1,151 @@
-"""Beliefs that follow from a log's episodes: a fold in the order of the log. Pure.
+"""Beliefs, a fold over the log's episodes: Q-values and durations; and the file that keeps them.
 
 Beliefs can be stored as JSON and continued. Folding a log in pieces, or a piece twice, gives the
-same as folding all of it. An attempt changes only what it used: its persona, its tier and the
-memories it was shown.
+same as folding all of it. An attempt changes only what it used: its persona and the memories that
+it was shown.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ...errors import MemoryStoreError
+from ...errors import Category, MemoryStoreError
 from ...files import make_folder, write_atomically
 from ...plan.task_ir import Tier
 from ...untrusted.folder import read_file
 from ..episode import Episode, EpisodeKey, LogEntry
 from ..log.rows import read_batches
-from .credit import DEFAULTS, SILENT, Credit, LearningConfig, Trace, credit, shape_reward
-from .evidence import (
-    Contribution,
-    Duration,
-    Pace,
-    Tally,
-    ValueEstimate,
-    expected_duration,
-    is_timed,
-)
+from .reward import DEFAULTS, SILENT, LearningConfig, shape_reward
 
 if TYPE_CHECKING:
     from ..protocols import EpisodeLog
 
 __all__ = [
     "Beliefs",
-    "OpenRun",
-    "Record",
+    "Duration",
+    "Pace",
     "Tally",
+    "ValueEstimate",
     "catch_up",
     "clear_beliefs",
+    "expected_duration",
+    "is_timed",
     "read_beliefs",
     "void_beliefs",
     "write_beliefs",
 ]
 
 
-_CREDITED = 10_000
-
-
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class Record(_Model):
-    """What an attempt has changed, so that blame found later can correct it.
+_PRIOR = 2.0
+
+
+_SHORTEST_S = 1e-3
+
+
+_UNTIMED = SILENT | {Category.EARLY_ABORT}
+
+
+class Duration(NamedTuple):
+    """Expected seconds, a geometric mean, and how many attempts of the same kind it is based on."""
+
+    seconds: float
+    samples: int
+
+
+class Pace(BaseModel):
+    """A running mean of the logarithm of seconds; older attempts count less."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    total: float = 0.0
+    weight: float = 0.0
+    samples: int = 0
+
+    def learn(self, seconds: float, half_life: float) -> None:
+        """Add a duration."""
+        kept = 0.5 ** (1 / half_life)
+        self.total = self.total * kept + math.log(max(seconds, _SHORTEST_S))
+        self.weight = self.weight * kept + 1
+        self.samples += 1
+
+
+def is_timed(category: Category | None) -> bool:
+    """Whether an attempt's duration is typical, by its category; None for a success."""
+    return category not in _UNTIMED
+
+
+def expected_duration(levels: Iterable[Iterable[Pace]], samples: int) -> Duration | None:
+    """Expect a duration from paces, level by level, the widest first; None without paces.
+
+    Each level is shrunk towards the previous one, the more the fewer samples it has.
+    """
+    mean: float | None = None
+    for level in levels:
+        paces = list(level)
+        weight = sum(pace.weight for pace in paces)
+        if not weight:
+            break
+        total = sum(pace.total for pace in paces)
+        mean = total / weight if mean is None else (total + _PRIOR * mean) / (weight + _PRIOR)
+    return None if mean is None else Duration(math.exp(mean), samples)
+
+
+class Tally(NamedTuple):
+    """Outcomes by weight: how many succeeded and failed."""
+
+    won: float
+    lost: float
+
+    @property
+    def rate(self) -> float:
+        """Success rate, shrunk towards one half."""
+        return (self.won + 1) / (self.won + self.lost + 2)
+
+
+class ValueEstimate(_Model):
+    """A belief.
 
     Attributes:
-        shaping: λ at the time.
-        persona, tier, memories: What it put into those estimates; memories by `str(EpisodeKey)`.
+        q: Expected reward.
+        won, lost: Outcomes, older ones counting less: a Beta posterior's counts without its prior.
+        samples: Outcomes ever.
     """
 
-    trace: Trace
-    task_type: str
-    shaping: float
-    persona: Contribution
-    tier: Contribution
-    memories: dict[str, Contribution] = Field(default_factory=dict[str, Contribution])
+    q: float
+    won: float = 0.0
+    lost: float = 0.0
+    samples: int = 0
 
-
-class OpenRun(_Model):
-    """A run whose attempts blame can still change.
-
-    Attributes:
-        records: By `str(EpisodeKey)`.
-        silent: Attempts without a record, since they say nothing about who tried.
-        failed: Whether a step has failed for good.
-    """
-
-    records: dict[str, Record] = Field(default_factory=dict[str, Record])
-    silent: list[Trace] = Field(default_factory=list[Trace])
-    failed: bool = False
+    def learn(self, target: float, success: float, alpha: float, half_life: float) -> None:
+        """Learn from an outcome: a reward to move towards, and a success from 0 to 1."""
+        kept = 0.5 ** (1 / half_life)
+        self.q += alpha * (target - self.q)
+        self.won = self.won * kept + success
+        self.lost = self.lost * kept + 1 - success
+        self.samples += 1
 
 
 class Beliefs(_Model):
-    """What is believed of one namespace's personas, tiers and memories.
+    """What is believed of one namespace's personas and memories: their Q-values and durations.
 
     Attributes:
         config: The figures it was learned with; with others, the log has to be folded again.
         position: Of the last entry that was folded, of any namespace.
         learned: Attempts that were learned from.
         won, lost: Attempts that succeeded and failed, of all; nothing is forgotten here.
-        personas, tiers: By task type, then by name.
+        personas: By task type, then by name.
         memories: By `str(EpisodeKey)`.
         paces: By task type, persona and tier.
-        credited: What credit changed, the latest, by `str(EpisodeKey)`.
-        open: The latest runs.
     """
 
     namespace: str = "default"
@@ -108,15 +157,10 @@ class Beliefs(_Model):
     personas: dict[str, dict[str, ValueEstimate]] = Field(
         default_factory=dict[str, dict[str, ValueEstimate]]
     )
-    tiers: dict[str, dict[str, ValueEstimate]] = Field(
-        default_factory=dict[str, dict[str, ValueEstimate]]
-    )
     memories: dict[str, ValueEstimate] = Field(default_factory=dict[str, ValueEstimate])
     paces: dict[str, dict[str, dict[str, Pace]]] = Field(
         default_factory=dict[str, dict[str, dict[str, Pace]]]
     )
-    credited: dict[str, Credit] = Field(default_factory=dict[str, Credit])
-    open: dict[str, OpenRun] = Field(default_factory=dict[str, OpenRun])
 
     def learn(self, entry: LogEntry) -> None:
         """Learn from the next entry of the log; an entry that was learned from changes nothing."""
@@ -127,14 +171,8 @@ class Beliefs(_Model):
         if episode.namespace != self.namespace:
             return
         self._learn_pace(episode)
-        run, trace = self._touch_run(episode.run), Trace.from_episode(episode)
-        if not episode.succeeded and episode.category in SILENT:
-            run.silent.append(trace)
-        else:
-            run.records[str(episode.key)] = self._record(episode, trace)
-        run.failed = run.failed or trace.is_last
-        if run.failed:
-            self._credit(run)
+        if episode.succeeded or episode.category not in SILENT:
+            self._learn_values(episode)
 
     def expected_rate(self) -> float:
         """Success rate of all attempts, expected of whatever has none."""
@@ -142,11 +180,8 @@ class Beliefs(_Model):
 
     def persona(self, name: str) -> Tally:
         """A persona's outcomes, over all task types."""
-        return _add_up(estimates[name] for estimates in self.personas.values() if name in estimates)
-
-    def task_type(self, name: str) -> Tally:
-        """A task type's outcomes, over all personas."""
-        return _add_up(self.personas.get(name, {}).values())
+        found = [estimates[name] for estimates in self.personas.values() if name in estimates]
+        return Tally(sum(each.won for each in found), sum(each.lost for each in found))
 
     def tallies(self, task_type: str) -> dict[str, Tally]:
         """Outcomes of each persona on a task type, by name; older outcomes count less."""
@@ -179,85 +214,19 @@ class Beliefs(_Model):
         pace = by_tier.setdefault(episode.tier, Pace())
         pace.learn(episode.duration_s, self.config.duration_half_life)
 
-    def _touch_run(self, name: str) -> OpenRun:
-        run = self.open[name] = self.open.pop(name, OpenRun())
-        while len(self.open) > self.config.open_runs:
-            del self.open[next(iter(self.open))]
-        return run
-
-    def _record(self, episode: Episode, trace: Trace) -> Record:
+    def _learn_values(self, episode: Episode) -> None:
         config, success = self.config, float(episode.succeeded)
-        weight = config.shaping * max(0.0, 1 - self.learned / config.shaping_steps)
-        contributions: list[Contribution] = []
-        for estimates, name in ((self.personas, episode.persona), (self.tiers, episode.tier)):
-            estimate = estimates.setdefault(episode.task_type, {}).setdefault(
-                name, ValueEstimate(q=config.initial_q)
-            )
-            target = shape_reward(episode.reward, estimate.samples, self.learned, config)
-            contributions.append(estimate.learn(target, success, config.alpha, config.half_life))
+        estimate = self.personas.setdefault(episode.task_type, {}).setdefault(
+            episode.persona, ValueEstimate(q=config.initial_q)
+        )
+        target = shape_reward(episode.reward, estimate.samples, self.learned, config)
+        estimate.learn(target, success, config.alpha, config.half_life)
         self.learned += 1
         self.won += success
         self.lost += 1 - success
-        used: dict[str, Contribution] = {}
         for name in dict.fromkeys(map(str, episode.used)):
             estimate = self.memories.setdefault(name, ValueEstimate(q=config.initial_q))
-            used[name] = estimate.learn(
-                episode.reward, success, config.memory_alpha, config.half_life
-            )
-        return Record(
-            trace=trace,
-            task_type=episode.task_type,
-            shaping=weight,
-            persona=contributions[0],
-            tier=contributions[1],
-            memories=used,
-        )
-
-    def _credit(self, run: OpenRun) -> None:
-        traces = [*(record.trace for record in run.records.values()), *run.silent]
-        found = {str(key): worth for key, worth in credit(traces, self.config).items()}
-        for name, record in run.records.items():
-            new = found.get(name)
-            if new == self.credited.get(name):
-                continue
-            self._correct(record, new)
-            if new is None:
-                del self.credited[name]
-            else:
-                self.credited[name] = new
-        while len(self.credited) > _CREDITED:
-            del self.credited[next(iter(self.credited))]
-
-    def _correct(self, record: Record, found: Credit | None) -> None:
-        """Correct all estimates to the credit that was found; None restores the own outcome."""
-        config, trace = self.config, record.trace
-        own = float(trace.succeeded)
-        success = own if found is None else found.success
-        gain = 0.0 if found is None or found.reward is None else found.reward - trace.reward
-        won, lost = (0.0, 0.0) if success is None else (success, 1 - success)
-        self.won += won - record.persona.won
-        self.lost += lost - record.persona.lost
-
-        def move(
-            estimate: ValueEstimate, contribution: Contribution, weight: float, alpha: float
-        ) -> Contribution:
-            target = contribution.before if success is None else contribution.first + weight * gain
-            return estimate.correct(contribution, target, won, lost, alpha, config.half_life)
-
-        weight = 1 - record.shaping
-        estimates = self.personas[record.task_type][trace.persona]
-        record.persona = move(estimates, record.persona, weight, config.alpha)
-        estimates = self.tiers[record.task_type][trace.tier]
-        record.tier = move(estimates, record.tier, weight, config.alpha)
-        for name, contribution in record.memories.items():
-            record.memories[name] = move(
-                self.memories[name], contribution, 1.0, config.memory_alpha
-            )
-
-
-def _add_up(estimates: Iterable[ValueEstimate]) -> Tally:
-    found = list(estimates)
-    return Tally(sum(estimate.won for estimate in found), sum(estimate.lost for estimate in found))
+            estimate.learn(episode.reward, success, config.memory_alpha, config.half_life)
 
 
 _FOLDER = "beliefs"

@@ -11,8 +11,9 @@ from typing import Literal
 
 from ...plan.task_ir import Tier
 from ..episode import Episode, EpisodeKey, LogEntry
-from .credit import DEFAULTS, LearningConfig
-from .evidence import Evidence, Posterior, Tally, posteriors, probability_better
+from .beliefs import Tally
+from .evidence import Evidence, Posterior, posteriors, probability_better
+from .reward import DEFAULTS, LearningConfig
 
 __all__ = [
     "ChoiceSource",

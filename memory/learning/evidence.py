@@ -8,26 +8,16 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
-from ...errors import Category
 from ...plan.task_ir import Tier
 from ..episode import EpisodeKey, LogEntry
-from .credit import DEFAULTS, SILENT, Credit, LearningConfig
+from .reward import DEFAULTS, SILENT, LearningConfig
 
 __all__ = [
-    "Contribution",
-    "Duration",
     "Evidence",
-    "Pace",
     "Posterior",
-    "Tally",
-    "ValueEstimate",
     "WeightedOutcome",
     "evidence_of",
-    "expected_duration",
     "find_change",
-    "is_timed",
     "posterior",
     "posteriors",
     "probability_better",
@@ -47,7 +37,7 @@ class Evidence(NamedTuple):
 
     Attributes:
         position: Its place in the log.
-        success: 1 or 0, or between where another step has a share in the failure.
+        success: 1 or 0.
     """
 
     key: EpisodeKey
@@ -69,22 +59,17 @@ class WeightedOutcome(NamedTuple):
 
 def evidence_of(
     similar: Iterable[tuple[LogEntry, float]],
-    credited: Mapping[str, Credit] | None = None,
     config: LearningConfig = DEFAULTS,
 ) -> list[Evidence]:
     """Return the outcomes of similar attempts, the most similar first, at most `config.neighbours`.
 
     Args:
         similar: Entries of one namespace and their similarity.
-        credited: What credit changed, by `str(EpisodeKey)`; `Beliefs` has it.
     """
-    changed = credited or {}
     found: list[Evidence] = []
     for entry, similarity in similar:
         episode = entry.episode
-        credit = changed.get(str(episode.key))
-        success = float(episode.succeeded) if credit is None else credit.success
-        if success is None or (not episode.succeeded and episode.category in SILENT):
+        if not episode.succeeded and episode.category in SILENT:
             continue
         if ramp(similarity, config.related, config.ramp) > 0:
             found.append(
@@ -94,7 +79,7 @@ def evidence_of(
                     similarity,
                     episode.persona,
                     episode.tier,
-                    success,
+                    float(episode.succeeded),
                 )
             )
     found.sort(key=lambda outcome: (-outcome.similarity, -outcome.position))
@@ -176,139 +161,6 @@ def _discount(
         )
         for outcome in found
     ]
-
-
-_PRIOR = 2.0
-_SHORTEST_S = 1e-3
-_UNTIMED = SILENT | {Category.EARLY_ABORT}
-
-
-class Duration(NamedTuple):
-    """Expected seconds, a geometric mean, and how many attempts of the same kind it is based on."""
-
-    seconds: float
-    samples: int
-
-
-class Pace(BaseModel):
-    """A running mean of the logarithm of seconds; older attempts count less."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    total: float = 0.0
-    weight: float = 0.0
-    samples: int = 0
-
-    def learn(self, seconds: float, half_life: float) -> None:
-        """Add a duration."""
-        kept = 0.5 ** (1 / half_life)
-        self.total = self.total * kept + math.log(max(seconds, _SHORTEST_S))
-        self.weight = self.weight * kept + 1
-        self.samples += 1
-
-
-def is_timed(category: Category | None) -> bool:
-    """Whether an attempt's duration is typical, by its category; None for a success."""
-    return category not in _UNTIMED
-
-
-def expected_duration(levels: Iterable[Iterable[Pace]], samples: int) -> Duration | None:
-    """Expect a duration from paces, level by level, the widest first; None without paces.
-
-    Each level is shrunk towards the previous one, the more the fewer samples it has.
-    """
-    mean: float | None = None
-    for level in levels:
-        paces = list(level)
-        weight = sum(pace.weight for pace in paces)
-        if not weight:
-            break
-        total = sum(pace.total for pace in paces)
-        mean = total / weight if mean is None else (total + _PRIOR * mean) / (weight + _PRIOR)
-    return None if mean is None else Duration(math.exp(mean), samples)
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class Tally(NamedTuple):
-    """Outcomes by weight: how many succeeded and failed."""
-
-    won: float
-    lost: float
-
-    @property
-    def rate(self) -> float:
-        """Success rate, shrunk towards one half."""
-        return (self.won + 1) / (self.won + self.lost + 2)
-
-
-class Contribution(_Model):
-    """What an outcome has put into an estimate.
-
-    Attributes:
-        at: The estimate's samples with it.
-        before: The estimate's Q before it.
-        first: What Q was moved towards at first.
-        target: What Q counts as moved towards now; `before` leaves no trace.
-        won, lost: What it has added to the counts.
-    """
-
-    at: int
-    before: float
-    first: float
-    target: float
-    won: float
-    lost: float
-
-
-class ValueEstimate(_Model):
-    """A belief.
-
-    Attributes:
-        q: Expected reward.
-        won, lost: Outcomes, older ones counting less: a Beta posterior's counts without its prior.
-        samples: Outcomes ever.
-    """
-
-    q: float
-    won: float = 0.0
-    lost: float = 0.0
-    samples: int = 0
-
-    def learn(self, target: float, success: float, alpha: float, half_life: float) -> Contribution:
-        """Learn from an outcome: a reward to move towards, and a success from 0 to 1."""
-        kept, before = 0.5 ** (1 / half_life), self.q
-        self.q += alpha * (target - self.q)
-        self.won = self.won * kept + success
-        self.lost = self.lost * kept + 1 - success
-        self.samples += 1
-        return Contribution(
-            at=self.samples,
-            before=before,
-            first=target,
-            target=target,
-            won=success,
-            lost=1 - success,
-        )
-
-    def correct(
-        self,
-        contribution: Contribution,
-        target: float,
-        won: float,
-        lost: float,
-        alpha: float,
-        half_life: float,
-    ) -> Contribution:
-        """Replace an earlier outcome by another."""
-        age = self.samples - contribution.at
-        kept = 0.5 ** (age / half_life)
-        self.q += alpha * (1 - alpha) ** age * (target - contribution.target)
-        self.won = max(0.0, self.won + kept * (won - contribution.won))
-        self.lost = max(0.0, self.lost + kept * (lost - contribution.lost))
-        return contribution.model_copy(update={"target": target, "won": won, "lost": lost})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from ...plan.compile import Recalled, Use
 from ...plan.task_ir import Tier
 from ..episode import Episode, EpisodeKey, LogEntry
+from .beliefs import is_timed
 from .choice import RankedMemory
-from .credit import DEFAULTS, LearningConfig
-from .evidence import is_timed
+from .reward import DEFAULTS, LearningConfig
 
 __all__ = [
     "INTRODUCTION",

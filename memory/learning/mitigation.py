@@ -21,9 +21,9 @@ from ..graph import all_mitigations, latest_repairs
 from ..graph_rows import MitigationTally, Rows, rows_of
 from ..log.rows import read_batches
 from ..store import Store
-from .credit import DEFAULTS, LearningConfig
 from .evidence import Posterior, probability_better
 from .lesson import repair_example
+from .reward import DEFAULTS, LearningConfig
 
 __all__ = [
     "MAX_MITIGATIONS",

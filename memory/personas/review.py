@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field
 
 from ...data_types import Frozen
 from ..episode import EpisodeKey, LogEntry
-from ..learning.credit import SILENT
+from ..learning.reward import SILENT
 from .registry import Action, Change, DecisionEvidence, KnownPersona, Registry, Status
 
 __all__ = ["Beliefs", "ReviewOutcome", "ReviewPolicy", "bounds", "collect_outcomes", "review"]

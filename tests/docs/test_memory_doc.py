@@ -13,7 +13,7 @@ from prefect_swarm.memory.embedding import make_embedder
 from prefect_swarm.memory.graph import KuzuGraph
 from prefect_swarm.memory.graph_rows import EDGES, NODES
 from prefect_swarm.memory.learning.advise import LESSONS_CHARS
-from prefect_swarm.memory.learning.credit import DEFAULTS
+from prefect_swarm.memory.learning.reward import DEFAULTS
 from prefect_swarm.memory.store import Place, Store
 from samples import episode, full_episode
 

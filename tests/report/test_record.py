@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.memory.episode import LogEntry
-from prefect_swarm.memory.learning.evidence import Tally
+from prefect_swarm.memory.learning.beliefs import Tally
 from prefect_swarm.report.memory_pages import Expectation, PersonaRecord, Tried, periods, record_of
 from samples import episode
 

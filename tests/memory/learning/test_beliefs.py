@@ -9,9 +9,8 @@ from learnt import fold
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry
 from prefect_swarm.memory.learning.beliefs import Beliefs
-from prefect_swarm.memory.learning.credit import LearningConfig
-from prefect_swarm.memory.learning.evidence import ValueEstimate
-from remembered import episode, gates, logs
+from prefect_swarm.memory.learning.reward import LearningConfig
+from remembered import episode, logs
 
 PLAIN = LearningConfig(shaping=0.0)
 
@@ -51,33 +50,24 @@ def test_other_namespaces_change_nothing_but_the_position(entries: list[LogEntry
 
 
 @given(logs())
-def test_what_turns_out_to_be_another_ones_fault_leaves_no_trace_in_the_counts(
+def test_the_counts_are_of_all_attempts_that_say_something_of_who_tried(
     entries: list[LogEntry],
 ) -> None:
     beliefs = fold(entries, config=LearningConfig(half_life=1e12))
     own = [entry.episode for entry in entries if entry.episode.namespace == "default"]
     silent = {Category.UPSTREAM, Category.INFRASTRUCTURE}
-    telling = [attempt for attempt in own if attempt.succeeded or attempt.category not in silent]
-    credited = beliefs.credited
-    ended = [
-        credited[str(attempt.key)].success
-        if str(attempt.key) in credited
-        else float(attempt.succeeded)
-        for attempt in telling
-    ]
-    won = sum(success for success in ended if success is not None)
-    counted = sum(success is not None for success in ended)
+    counted = [attempt for attempt in own if attempt.succeeded or attempt.category not in silent]
+    won = sum(attempt.succeeded for attempt in counted)
     assert beliefs.won == pytest.approx(won)
-    assert beliefs.won + beliefs.lost == pytest.approx(counted)
+    assert beliefs.won + beliefs.lost == pytest.approx(len(counted))
     tallies = [beliefs.persona(name) for name in ("A", "B")]
     assert sum(tally.won for tally in tallies) == pytest.approx(won)
-    assert sum(tally.won + tally.lost for tally in tallies) == pytest.approx(counted)
+    assert sum(tally.won + tally.lost for tally in tallies) == pytest.approx(len(counted))
 
 
 def test_q_moves_a_tenth_of_the_way_to_the_reward() -> None:
     beliefs = learn_from(episode(), episode("S2"))
     assert beliefs.personas["chat/text"]["Writer"].q == pytest.approx(0.5 + 0.05 + 0.045)
-    assert beliefs.tiers["chat/text"]["worker"].q == pytest.approx(0.595)
     assert beliefs.persona("Writer").won == pytest.approx(1 + 0.5 ** (1 / 200))
 
 
@@ -94,57 +84,10 @@ def test_what_says_nothing_of_the_persona_is_not_learned_from() -> None:
     assert beliefs.expected_rate() == 0.5
 
 
-def test_blame_moves_from_the_step_that_failed_to_what_it_was_given() -> None:
-    together = gates(unit="passed", integration="failed")
-    given_bad = episode("S1", persona="Giver")
-    failed = episode(
-        "S2", category=Category.CODE, upstream=("S1",), gates=together, persona="Reader"
-    )
-    beliefs = learn_from(given_bad, episode("S9", persona="Giver"), failed)
-    giver, reader = (beliefs.personas["chat/text"][name] for name in ("Giver", "Reader"))
-    assert (reader.q, reader.won, reader.lost) == (pytest.approx(0.5), 0.0, 0.0)
-    assert giver.lost == pytest.approx(0.6 * 0.5 ** (1 / 200))
-    honest = learn_from(episode(reward=-0.5 * 0.6 + 0.4), episode("S9"))
-    assert giver.q == pytest.approx(honest.personas["chat/text"]["Writer"].q)
-    assert "S2 failed on it" in beliefs.credited["run-1/S1.1"].reason
-
-
-def test_a_step_that_succeeds_after_all_takes_the_blame_back() -> None:
-    failed = episode("S2", 1, category=Category.UPSTREAM, upstream=("S1",))
-    before = learn_from(episode("S1"), config=PLAIN)
-    after = learn_from(episode("S1"), failed, episode("S2", 2, upstream=("S1",), persona="Other"))
-    assert after.credited == {}
-    mine, whole = (beliefs.personas["chat/text"]["Writer"] for beliefs in (before, after))
-    assert whole.model_dump() == pytest.approx(mine.model_dump())
-
-
-def test_only_the_latest_runs_can_be_put_right() -> None:
-    config = LearningConfig(open_runs=2)
-    beliefs = learn_from(*(episode(run=f"run-{number}") for number in range(4)), config=config)
-    assert list(beliefs.open) == ["run-2", "run-3"]
-
-
 def test_shaping_favours_what_is_new_at_first() -> None:
     shaped = learn_from(episode(category=Category.LOGIC), config=LearningConfig())
     plain = learn_from(episode(category=Category.LOGIC))
     assert shaped.personas["chat/text"]["Writer"].q > plain.personas["chat/text"]["Writer"].q
-
-
-OUTCOMES = st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1)), min_size=1, max_size=30)
-
-
-@given(OUTCOMES, st.data())
-def test_a_corrected_estimate_is_as_if_the_outcome_had_been_the_other_one(
-    outcomes: list[tuple[float, float]], data: st.DataObject
-) -> None:
-    at = data.draw(st.integers(0, len(outcomes) - 1))
-    target, success = data.draw(st.tuples(st.floats(-1, 1), st.floats(0, 1)))
-    estimate, right = ValueEstimate(q=0.5), ValueEstimate(q=0.5)
-    contributions = [estimate.learn(*outcome, 0.1, 20.0) for outcome in outcomes]
-    for number, outcome in enumerate(outcomes):
-        right.learn(*((target, success) if number == at else outcome), 0.1, 20.0)
-    estimate.correct(contributions[at], target, success, 1 - success, 0.1, 20.0)
-    assert estimate.model_dump() == pytest.approx(right.model_dump(), abs=1e-9)
 
 
 def test_a_duration_is_drawn_to_what_is_known_of_similar_ones() -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import EpisodeKey, LogEntry
+from prefect_swarm.memory.learning.beliefs import Tally
 from prefect_swarm.memory.learning.choice import (
     Suggestion,
     choose_persona,
@@ -12,17 +13,16 @@ from prefect_swarm.memory.learning.choice import (
     expected_cost,
     step_rng,
 )
-from prefect_swarm.memory.learning.credit import Credit, LearningConfig
 from prefect_swarm.memory.learning.evidence import (
     Evidence,
     Posterior,
-    Tally,
     evidence_of,
     find_change,
     posterior,
     probability_better,
     weigh,
 )
+from prefect_swarm.memory.learning.reward import LearningConfig
 from prefect_swarm.plan.task_ir import TIERS, Tier
 from remembered import episode
 
@@ -210,7 +210,7 @@ def test_being_better_is_a_probability(a: float, b: float, n: float, m: float) -
     assert probability_better(higher, lower) >= 0.5 >= probability_better(lower, higher)
 
 
-def test_credit_decides_what_an_attempt_says() -> None:
+def test_what_says_nothing_of_who_tried_or_is_unrelated_is_no_evidence() -> None:
     entries = [
         (LogEntry(1, episode("S1")), 0.9),
         (LogEntry(2, episode("S2", category=Category.LOGIC)), 0.8),
@@ -218,12 +218,12 @@ def test_credit_decides_what_an_attempt_says() -> None:
         (LogEntry(4, episode("S4")), 0.05),
         (LogEntry(5, episode("S5")), 0.7),
     ]
-    credited = {
-        "run-1/S2.1": Credit(success=None, reward=None, reason="-"),
-        "run-1/S5.1": Credit(success=0.4, reward=0.1, reason="-"),
-    }
-    found = evidence_of(entries, credited)
-    assert [(outcome.key.step, outcome.success) for outcome in found] == [("S1", 1.0), ("S5", 0.4)]
+    found = evidence_of(entries)
+    assert [(outcome.key.step, outcome.success) for outcome in found] == [
+        ("S1", 1.0),
+        ("S2", 0.0),
+        ("S5", 1.0),
+    ]
 
 
 def attempts_on(tier: Tier, outcomes: str) -> list[Evidence]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.memory.episode import Episode, LogEntry
 from prefect_swarm.memory.learning.choice import MemoryCandidate, RankedMemory, recall
-from prefect_swarm.memory.learning.credit import DEFAULTS, LearningConfig
+from prefect_swarm.memory.learning.reward import DEFAULTS, LearningConfig
 from remembered import episode
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import GateOutcome
-from prefect_swarm.memory.learning.credit import (
+from prefect_swarm.memory.learning.reward import (
     SILENT,
     LearningConfig,
     outcome_of,

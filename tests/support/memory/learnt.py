@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from prefect_swarm.memory.episode import LogEntry
 from prefect_swarm.memory.learning.beliefs import Beliefs
-from prefect_swarm.memory.learning.credit import DEFAULTS, LearningConfig
+from prefect_swarm.memory.learning.reward import DEFAULTS, LearningConfig
 
 
 def fold(entries: Iterable[LogEntry], config: LearningConfig = DEFAULTS) -> Beliefs:

@@ -6,10 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import Episode, GateOutcome, LogEntry
-from prefect_swarm.memory.learning.credit import reward_of
+from prefect_swarm.memory.episode import Episode, LogEntry
+from prefect_swarm.memory.learning.reward import reward_of
 
-__all__ = ["episode", "gates", "logs"]
+__all__ = ["episode", "logs"]
 
 _CATEGORIES = [
     Category.LOGIC,
@@ -41,13 +41,6 @@ def episode(step: str = "S1", attempt: int = 1, **given: Any) -> Episode:
     return Episode.model_validate({**values, **given})
 
 
-def gates(**statuses: str) -> tuple[GateOutcome, ...]:
-    return tuple(
-        GateOutcome.model_validate({"gate": gate, "status": status})
-        for gate, status in statuses.items()
-    )
-
-
 @st.composite
 def logs(draw: st.DrawFn) -> list[LogEntry]:
     """Logs of a few runs whose steps fail and succeed and read each other's outputs."""
@@ -75,7 +68,6 @@ def logs(draw: st.DrawFn) -> list[LogEntry]:
                     succeeded=won,
                     category=None if won else draw(st.sampled_from(_CATEGORIES)),
                     decision=None if won else "FAIL" if last else "RETRY",
-                    gates=() if won else gates(integration="failed") if draw(st.booleans()) else (),
                     duration_s=draw(st.floats(0, 100)),
                     used=tuple({entry.episode.key for entry in entries[-2:]}),
                 )
