@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import tempfile
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -32,19 +33,11 @@ if TYPE_CHECKING:
 __all__ = [
     "KuzuGraph",
     "OutputSource",
-    "all_mitigations",
-    "latest_repairs",
     "mitigations",
     "provenance",
+    "tallies_in",
 ]
 
-
-_COUNTS: Mapping[str, tuple[str, ...]] = {
-    "TRIED": ("tried", "worked", "recurred"),
-    "MITIGATED_BY": ("tried", "worked"),
-    "RECURRED_AFTER": ("times",),
-}
-"""Edges from Symptom to Mitigation and their counts; the last two only where the count isn't 0."""
 
 _SHARED_EDGES = ("PART_OF", "DERIVED_FROM", "FOUND_BY")
 """Edges that a later attempt may bring again; the others start at the attempt itself."""
@@ -86,7 +79,7 @@ class KuzuGraph:
         """
         if not entries:
             return
-        rows, _ = rows_of(entries, self._latest_attempts(entries))
+        rows, _ = rows_of(entries, {} if self._empty else _latest_attempts(self, entries))
         with (
             tempfile.TemporaryDirectory(dir=self._path.parent, prefix=".copy-") as folder,
             self._transaction(),
@@ -117,8 +110,7 @@ class KuzuGraph:
         for kind, columns in NODES.items():
             names = ", ".join(f"n.{name}" for name in ("id", "namespace", *columns))
             found[kind] = self._sorted_rows(f"MATCH (n:{kind}) RETURN {names}")
-        kinds: dict[str, tuple[str, ...]] = {**dict.fromkeys(EDGES, ()), **_COUNTS}
-        for kind, counts in kinds.items():
+        for kind, counts in {**dict.fromkeys(EDGES, ()), "TRIED": MitigationTally._fields}.items():
             names = ", ".join(("a.id", "b.id", *(f"e.{name}" for name in counts)))
             found[kind] = self._sorted_rows(f"MATCH (a)-[e:{kind}]->(b) RETURN {names}")
         return found
@@ -167,32 +159,8 @@ class KuzuGraph:
             self.query(f"CREATE NODE TABLE {kind}({key}{typed})")
         for kind, (source, target) in EDGES.items():
             self.query(f"CREATE REL TABLE {kind}(FROM {source} TO {target})")
-        for kind, counts in _COUNTS.items():
-            typed = "".join(f", {name} INT64" for name in counts)
-            self.query(f"CREATE REL TABLE {kind}(FROM Symptom TO Mitigation{typed})")
-
-    def _latest_attempts(self, entries: Sequence[LogEntry]) -> dict[StepKey, LatestAttempt]:
-        """The latest attempt of each of these steps that has one in the graph."""
-        if self._empty:
-            return {}
-        keys = {
-            node_id(e.namespace, e.run, e.step): StepKey(e.namespace, e.run, e.step)
-            for _, e in entries
-        }
-        found: dict[StepKey, LatestAttempt] = {}
-        positions: dict[StepKey, int] = {}
-        for row in self.query(
-            "UNWIND $ids AS wanted MATCH (s:Step {id: wanted})<-[:TRY_OF]-(a:Attempt) "
-            "OPTIONAL MATCH (a)-[:HAS_SYMPTOM]->(y:Symptom) "
-            "RETURN s.id AS step, a.id AS attempt, a.number AS number, a.position AS position, "
-            "y.id AS symptom",
-            {"ids": list(keys)},
-        ):
-            key = keys[row["step"]]
-            if row["position"] > positions.get(key, 0):
-                positions[key] = row["position"]
-                found[key] = LatestAttempt(row["attempt"], row["number"], row["symptom"])
-        return found
+        typed = "".join(f", {name} INT64" for name in MitigationTally._fields)
+        self.query(f"CREATE REL TABLE TRIED(FROM Symptom TO Mitigation{typed})")
 
     def _existing_ids(self, kind: str, names: Iterable[str]) -> set[str]:
         wanted = list(names)
@@ -222,35 +190,18 @@ class KuzuGraph:
         if not rows.tallies:
             return
         totals = dict(rows.tallies)
-        existing = self._existing_tallies({symptom for symptom, _ in totals})
+        symptoms = sorted({symptom for symptom, _ in totals})
+        existing = {} if self._empty else _tallies(self, _OF_SYMPTOMS, {"ids": symptoms})
         old = [pair for pair in totals if pair in existing]
         for pair in old:
             totals[pair] = totals[pair].plus(existing[pair])
-        for kind in _COUNTS if old else ():
+        if old:
             self.query(
                 "UNWIND $pairs AS pair MATCH (s:Symptom {id: pair[1]})"
-                f"-[e:{kind}]->(m:Mitigation {{id: pair[2]}}) DELETE e",
+                "-[e:TRIED]->(m:Mitigation {id: pair[2]}) DELETE e",
                 {"pairs": [list(pair) for pair in old]},
             )
-        self._copy("TRIED", [(*pair, *t) for pair, t in totals.items()], folder)
-        worked = [(*pair, t.tried, t.worked) for pair, t in totals.items() if t.worked]
-        self._copy("MITIGATED_BY", worked, folder)
-        recurred = [(*pair, t.recurred) for pair, t in totals.items() if t.recurred]
-        self._copy("RECURRED_AFTER", recurred, folder)
-
-    def _existing_tallies(self, symptoms: set[str]) -> dict[tuple[str, str], MitigationTally]:
-        if self._empty:
-            return {}
-        found = self.query(
-            "UNWIND $ids AS wanted MATCH (s:Symptom {id: wanted})-[e:TRIED]->(m:Mitigation) "
-            "RETURN s.id AS s, m.id AS m, e.tried AS tried, e.worked AS worked, "
-            "e.recurred AS recurred",
-            {"ids": sorted(symptoms)},
-        )
-        return {
-            (row["s"], row["m"]): MitigationTally(row["tried"], row["worked"], row["recurred"])
-            for row in found
-        }
+        self._copy("TRIED", [(*pair, *tally) for pair, tally in totals.items()], folder)
 
     def _copy(self, kind: str, rows: Iterable[Sequence[Any]], folder: Path) -> None:
         path = folder / f"{kind}.csv"
@@ -267,20 +218,12 @@ def _csv_value(value: Any) -> Any:
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
-_QUERIES_COUNTS = "m.action AS action, m.target AS target, e.tried AS tried, e.worked AS worked"
-_MITIGATIONS = f"""
-MATCH (s:Symptom {{id: $symptom}})-[e:TRIED]->(m:Mitigation)
-RETURN s.text AS symptom, {_QUERIES_COUNTS}, e.recurred AS recurred
-"""
-_ALL_MITIGATIONS = f"""
-MATCH (s:Symptom {{namespace: $namespace}})-[e:TRIED]->(m:Mitigation)
-RETURN s.text AS symptom, {_QUERIES_COUNTS}, e.recurred AS recurred
-"""
-_REPAIRS = """
-UNWIND $symptoms AS wanted
-MATCH (s:Symptom {id: wanted})<-[:HAS_SYMPTOM]-(:Attempt)<-[:PRECEDED_BY]-
-      (a:Attempt {succeeded: true})
-RETURN s.text AS symptom, a.cause AS action, max(a.position) AS position
+_OF_SYMPTOMS = "UNWIND $ids AS wanted MATCH (s:Symptom {id: wanted})"
+_OF_NAMESPACE = "MATCH (s:Symptom {namespace: $namespace})"
+_LATEST_ATTEMPTS = """
+UNWIND $ids AS wanted MATCH (s:Step {id: wanted})<-[:TRY_OF]-(a:Attempt)
+OPTIONAL MATCH (a)-[:HAS_SYMPTOM]->(y:Symptom)
+RETURN s.id AS step, a.id AS attempt, a.number AS number, a.position AS position, y.id AS symptom
 """
 _EDGES = """
 MATCH (r:Run {id: $run})<-[:PART_OF]-(a:Step)-[:DERIVED_FROM]->(b:Step)
@@ -312,40 +255,63 @@ class OutputSource(NamedTuple):
     model: str
 
 
-def mitigations(graph: Graph, namespace: str, symptom: str) -> list[Mitigation]:
-    """The mitigations of a symptom, given as by `rows.symptom_text`; best first.
+_Tallies = dict[tuple[str, str], MitigationTally]
+"""By the ids of a symptom and a mitigation."""
+
+
+def tallies_in(graph: Graph | None, namespace: str, newer: Sequence[LogEntry] = ()) -> _Tallies:
+    """What the graph has of a namespace's mitigations, and what later episodes will add to that.
+
+    Args:
+        graph: None if there is none yet.
+        newer: Entries of the log that the graph hasn't, of any namespace.
 
     Raises:
         MemoryStoreError: The graph can't be read.
     """
-    rows = graph.query(_MITIGATIONS, {"symptom": node_id(namespace, symptom)})
-    found = (Mitigation(**row) for row in rows)
+    found = _tallies(graph, _OF_NAMESPACE, {"namespace": namespace}) if graph else {}
+    again = [entry for entry in newer if entry.episode.attempt > 1]
+    rows, _ = rows_of(newer, _latest_attempts(graph, again) if graph else None)
+    for pair, tally in rows.tallies.items():
+        if json.loads(pair[0])[0] == namespace:
+            found[pair] = found.get(pair, MitigationTally()).plus(tally)
+    return found
+
+
+def mitigations(tallies: _Tallies, symptom: str = "") -> list[Mitigation]:
+    """The mitigations of a symptom, a text as of `symptom_text`, or of all; best first. Pure."""
+    found: list[Mitigation] = []
+    for (symptom_id, mitigation_id), tally in tallies.items():
+        _, text = json.loads(symptom_id)
+        _, action, target = json.loads(mitigation_id)
+        counts = {"tried": tally.tried, "worked": tally.worked, "recurred": tally.recurred}
+        if symptom in ("", text):
+            found.append(Mitigation(symptom=text, action=action, target=target, **counts))
     return sorted(found, key=lambda m: (-m.worked / m.tried, -m.tried, m.action, m.target))
 
 
-def all_mitigations(graph: Graph, namespace: str) -> list[Mitigation]:
-    """The mitigations of all symptoms, in no order.
+def _tallies(graph: Graph, match: str, parameters: Mapping[str, Any]) -> _Tallies:
+    counts = ", ".join(f"e.{name} AS {name}" for name in MitigationTally._fields)
+    rows = graph.query(
+        f"{match} MATCH (s)-[e:TRIED]->(m:Mitigation) "
+        f"RETURN s.id AS symptom, m.id AS mitigation, {counts}",
+        parameters,
+    )
+    return {(row.pop("symptom"), row.pop("mitigation")): MitigationTally(**row) for row in rows}
 
-    Raises:
-        MemoryStoreError: The graph can't be read.
-    """
-    return [Mitigation(**row) for row in graph.query(_ALL_MITIGATIONS, {"namespace": namespace})]
 
-
-def latest_repairs(
-    graph: Graph, namespace: str, symptoms: Sequence[str]
-) -> dict[tuple[str, str], int]:
-    """Positions of the latest attempts that succeeded after a symptom, for each action.
-
-    Returns:
-        Positions by symptom and action.
-
-    Raises:
-        MemoryStoreError: The graph can't be read.
-    """
-    parameters = {"symptoms": [node_id(namespace, symptom) for symptom in symptoms]}
-    rows = graph.query(_REPAIRS, parameters) if symptoms else []
-    return {(row["symptom"], row["action"]): row["position"] for row in rows}
+def _latest_attempts(graph: Graph, entries: Iterable[LogEntry]) -> dict[StepKey, LatestAttempt]:
+    """The latest attempt of each of these steps that has one in the graph."""
+    steps = (StepKey(e.namespace, e.run, e.step) for _, e in entries)
+    keys = {node_id(*key): key for key in steps}
+    found: dict[StepKey, LatestAttempt] = {}
+    positions: dict[StepKey, int] = {}
+    for row in graph.query(_LATEST_ATTEMPTS, {"ids": list(keys)}) if keys else ():
+        key = keys[row["step"]]
+        if row["position"] > positions.get(key, 0):
+            positions[key] = row["position"]
+            found[key] = LatestAttempt(row["attempt"], row["number"], row["symptom"])
+    return found
 
 
 def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[OutputSource]:

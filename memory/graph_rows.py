@@ -120,7 +120,7 @@ EDGES: Mapping[str, tuple[str, str]] = {
     "FOUND_BY": ("FailureMode", "Gate"),
     "HAS_SYMPTOM": ("Attempt", "Symptom"),
 }
-"""Source and target of each kind. Edges from Symptom to Mitigation have the counts of a tally."""
+"""Source and target of each kind. `TRIED`, from Symptom to Mitigation, has a tally."""
 
 _TARGETED = ("ESCALATE", "DELEGATE")
 _NO_MITIGATION = ("SKIP", "FAIL")
@@ -143,15 +143,25 @@ class LatestAttempt(NamedTuple):
 
 
 class MitigationTally(NamedTuple):
-    """How often a mitigation was tried on a symptom, worked, and led to the same symptom again."""
+    """How often a mitigation was tried on a symptom, worked, and led to the same symptom again.
+
+    Attributes:
+        repaired_at: Position of the latest attempt that succeeded by it; 0 for none.
+    """
 
     tried: int = 0
     worked: int = 0
     recurred: int = 0
+    repaired_at: int = 0
 
     def plus(self, other: MitigationTally) -> MitigationTally:
         """The sum of both."""
-        return MitigationTally(*(a + b for a, b in zip(self, other, strict=True)))
+        return MitigationTally(
+            self.tried + other.tried,
+            self.worked + other.worked,
+            self.recurred + other.recurred,
+            max(self.repaired_at, other.repaired_at),
+        )
 
 
 @dataclass(frozen=True)
@@ -207,7 +217,7 @@ def rows_of(
         if last is not None:
             rows.edge("PRECEDED_BY", name, last.attempt)
             if last.symptom is not None and episode.attempt > last.number:
-                _add_mitigation(rows, episode, last.symptom, symptom)
+                _add_mitigation(rows, entry, last.symptom, symptom)
         latest[key] = LatestAttempt(name, episode.attempt, symptom)
     return rows, latest
 
@@ -277,8 +287,9 @@ def _failure_modes(episode: Episode) -> list[tuple[str, str]]:
 
 
 def _add_mitigation(
-    rows: Rows, episode: Episode, symptom_before: str, symptom_after: str | None
+    rows: Rows, entry: LogEntry, symptom_before: str, symptom_after: str | None
 ) -> None:
+    position, episode = entry
     action = episode.cause
     if action is None or action in _NO_MITIGATION:
         return
@@ -286,5 +297,8 @@ def _add_mitigation(
     if action in _TARGETED:
         target = episode.tier if action == "ESCALATE" else episode.persona
     mitigation = rows.node("Mitigation", episode.namespace, action, target)
-    tally = MitigationTally(1, int(symptom_after is None), int(symptom_after == symptom_before))
+    worked = symptom_after is None
+    tally = MitigationTally(
+        1, int(worked), int(symptom_after == symptom_before), position if worked else 0
+    )
     rows.tallies[symptom_before, mitigation] = rows.tallies[symptom_before, mitigation].plus(tally)

@@ -153,16 +153,13 @@ def _add_mitigations(
     graph: KuzuGraph | None, wanted: Sequence[LogEntry], records: Sequence[dict[str, Any]]
 ) -> None:
     """Add what has been done about the same symptom before."""
-    from ...memory.graph import mitigations
+    from ...memory.graph import mitigations, tallies_in
     from ...memory.graph_rows import symptom_text
 
+    tallies = tallies_in(graph, wanted[0].episode.namespace) if graph and wanted else {}
     for entry, record in zip(wanted, records, strict=True):
         episode = entry.episode
-        known = (
-            mitigations(graph, episode.namespace, symptom_text(episode))
-            if graph and not episode.succeeded
-            else []
-        )
+        known = [] if episode.succeeded else mitigations(tallies, symptom_text(episode))
         record["known_mitigations"] = [
             mitigation.model_dump(exclude={"symptom", "example"}) for mitigation in known
         ]

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _POINTER_BYTES = 200
-FORMAT = 1
+FORMAT = 2
 """Version of a generation's layout; other versions are rebuilt."""
 GRAPH = "graph.kuzu"
 _MANIFEST = "manifest.json"

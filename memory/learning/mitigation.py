@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ...plan.task_ir import Tier
 from ...store.attempt import Action, ShownAttempt
 from ...store.result import Mitigation
 from ..episode import Episode
-from ..graph import all_mitigations, latest_repairs
-from ..graph_rows import MitigationTally, Rows, rows_of
+from ..graph import mitigations, tallies_in
+from ..graph_rows import MitigationTally
 from ..log.rows import read_batches
 from ..store import Store
 from .evidence import Posterior, probability_better
@@ -30,8 +30,6 @@ __all__ = [
     "better_mitigation",
     "combine_mitigations",
     "is_proven",
-    "latest_repairs_in",
-    "mitigations_in",
     "precedent",
     "precedents",
 ]
@@ -64,7 +62,14 @@ def combine_mitigations(
     often = [pair for pair in tallies.items() if pair[1].tried >= config.min_samples]
     often.sort(key=lambda pair: (-pair[1].tried, pair[0]))
     return tuple(
-        Mitigation(symptom=symptom, action=action, target=target, **tally._asdict())
+        Mitigation(
+            symptom=symptom,
+            action=action,
+            target=target,
+            tried=tally.tried,
+            worked=tally.worked,
+            recurred=tally.recurred,
+        )
         for (symptom, action, target), tally in often[:MAX_MITIGATIONS]
     )
 
@@ -133,27 +138,6 @@ def is_proven(mitigation: Mitigation, config: LearningConfig = DEFAULTS) -> bool
     return often and probability_better(_belief(mitigation), _EVEN) >= config.min_confidence
 
 
-def mitigations_in(rows: Rows, namespace: str) -> Iterator[Mitigation]:
-    """The mitigations of all symptoms of a namespace in these rows."""
-    for (symptom, mitigation), tally in rows.tallies.items():
-        space, text = json.loads(symptom)
-        _, action, target = json.loads(mitigation)
-        if space == namespace:
-            yield Mitigation(symptom=text, action=action, target=target, **tally._asdict())
-
-
-def latest_repairs_in(rows: Rows, namespace: str) -> Mapping[tuple[str, str], int]:
-    """Like `queries.latest_repairs`, for all symptoms in these rows."""
-    positions: dict[tuple[str, str], int] = {}
-    had = {attempt: json.loads(symptom) for attempt, symptom in rows.edges["HAS_SYMPTOM"]}
-    for after, before in rows.edges["PRECEDED_BY"]:
-        space, position, _, _, _, cause, succeeded, *_ = rows.nodes["Attempt"][after]
-        if succeeded and space == namespace and before in had:
-            key = (had[before][1], cause)
-            positions[key] = max(position, positions.get(key, 0))
-    return positions
-
-
 def _gate_prefix(symptom: str) -> str:
     """The prefix of all symptoms of the same gate; "" if no gate found it."""
     found = re.match(r"gate [\w-]+:", symptom)
@@ -185,30 +169,20 @@ def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
     """
     graph, end = store.reader.graph_and_end()
     after = max(end, store.log.last_position() - _LATEST)
-    rows, _ = rows_of([entry for batch in read_batches(store.log, after) for entry in batch])
-    found = [
-        *(all_mitigations(graph, namespace) if graph else ()),
-        *mitigations_in(rows, namespace),
-    ]
-    combined = combine_mitigations(found)
-    earned = {
-        (mitigation.symptom, mitigation.action) for mitigation in combined if is_proven(mitigation)
+    newer = [entry for batch in read_batches(store.log, after) for entry in batch]
+    tallies = tallies_in(graph, namespace, newer)
+    combined = combine_mitigations(mitigations(tallies))
+    latest: dict[tuple[str, str], int] = {}
+    for (symptom, mitigation), tally in tallies.items():
+        key = (json.loads(symptom)[1], json.loads(mitigation)[1])
+        latest[key] = max(latest.get(key, 0), tally.repaired_at)
+    repairs = {
+        proven: latest.get((proven.symptom, proven.action), 0)
+        for proven in combined
+        if is_proven(proven)
     }
-    symptoms = sorted({symptom for symptom, _ in earned})
-    positions = {
-        **(latest_repairs(graph, namespace, symptoms) if graph else {}),
-        **latest_repairs_in(rows, namespace),
-    }
-    wanted = {pair: positions[pair] for pair in earned & positions.keys()}
-    episodes = store.log.at(list(wanted.values()))
-    return tuple(
-        _add_example(
-            mitigation, episodes.get(wanted.get((mitigation.symptom, mitigation.action), 0))
-        )
-        if is_proven(mitigation)
-        else mitigation
-        for mitigation in combined
-    )
+    episodes = store.log.at([*filter(None, repairs.values())])
+    return tuple(_add_example(each, episodes.get(repairs.get(each, 0))) for each in combined)
 
 
 def _add_example(mitigation: Mitigation, episode: Episode | None) -> Mitigation:

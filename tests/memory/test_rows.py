@@ -24,5 +24,5 @@ def test_tallies_are_of_one_symptom_and_one_mitigation() -> None:
     symptom = node_id("default", SYMPTOM)
     assert rows.tallies == {
         (symptom, node_id("default", "RETRY", "")): MitigationTally(1, 0, 1),
-        (symptom, node_id("default", "ESCALATE", "coder")): MitigationTally(1, 1, 0),
+        (symptom, node_id("default", "ESCALATE", "coder")): MitigationTally(1, 1, 0, 3),
     }

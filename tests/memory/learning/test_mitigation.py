@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from dict_log import DictLog
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import LogEntry
-from prefect_swarm.memory.graph_rows import rows_of
 from prefect_swarm.memory.learning.mitigation import (
     MAX_MITIGATIONS,
     better_mitigation,
     combine_mitigations,
     is_proven,
-    latest_repairs_in,
-    mitigations_in,
     precedent,
 )
 from prefect_swarm.store.attempt import Action
 from prefect_swarm.store.result import Mitigation
-from samples import episode
 
 SYMPTOM = "gate unit: <call> gave '…', expected '…'"
 GATE = "gate unit:"
@@ -144,32 +137,6 @@ def test_what_a_run_takes_with_it_is_bounded() -> None:
     found = combine_mitigations(many)
     assert len(found) == MAX_MITIGATIONS
     assert found[0].tried == 3 * MAX_MITIGATIONS + 2
-
-
-def entries() -> list[LogEntry]:
-    failure = {"succeeded": False, "category": Category.CODE, "error": "gate lint: F821 'x'"}
-    episodes = [
-        episode(1, attempt=1, **failure),
-        episode(1, attempt=2, cause="RETRY", **failure),
-        episode(1, attempt=3, cause="SAMPLE"),
-        episode(2, namespace="theirs", attempt=1, **failure),
-        episode(2, namespace="theirs", attempt=2, cause="RETRY"),
-    ]
-    return DictLog(episodes).since(0)
-
-
-def test_rows_tell_what_was_tried_and_what_passed() -> None:
-    rows, _ = rows_of(entries())
-    symptom = "gate lint: F821 '…'"
-    assert [
-        (tried.action, tried.worked, tried.recurred) for tried in mitigations_in(rows, "default")
-    ] == [
-        ("RETRY", 0, 1),
-        ("SAMPLE", 1, 0),
-    ]
-    assert latest_repairs_in(rows, "default") == {(symptom, "SAMPLE"): 3}
-    assert latest_repairs_in(rows, "theirs") == {(symptom, "RETRY"): 5}
-    assert list(mitigations_in(rows, "nobody")) == []
 
 
 actions = st.sampled_from(["RETRY", "THINK_HARDER", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN"])

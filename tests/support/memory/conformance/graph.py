@@ -12,12 +12,11 @@ from prefect_swarm.errors import MemoryStoreError
 from prefect_swarm.memory.episode import LogEntry
 from prefect_swarm.memory.graph import (
     OutputSource,
-    all_mitigations,
-    latest_repairs,
     mitigations,
     provenance,
+    tallies_in,
 )
-from prefect_swarm.memory.graph_rows import symptom_text
+from prefect_swarm.memory.graph_rows import MitigationTally, node_id, symptom_text
 from prefect_swarm.memory.protocols import Graph
 
 __all__ = ["GraphConformance", "GraphOpener"]
@@ -57,29 +56,55 @@ class GraphConformance:
         made.close()
 
     def test_only_a_mitigation_that_was_followed_by_success_worked(self, graph: Graph) -> None:
-        assert mitigations(graph, "default", SYMPTOM) == [
+        assert mitigations(tallies_in(graph, "default"), SYMPTOM) == [
             tried_once("DELEGATE", "Engineer", worked=1),
             tried_once("ESCALATE", "coder", worked=1),
             tried_once("RETRY", recurred=1),
         ]
 
     def test_to_fail_otherwise_is_not_to_work(self, graph: Graph) -> None:
-        assert mitigations(graph, "default", symptom_text(STORY[3])) == [
+        assert mitigations(tallies_in(graph, "default"), symptom_text(STORY[3])) == [
             tried_once("RETRY", symptom=symptom_text(STORY[3]))
         ]
 
     def test_all_that_was_tried_is_told_with_what_for(self, graph: Graph) -> None:
-        found = all_mitigations(graph, "default")
+        found = mitigations(tallies_in(graph, "default"))
         assert {tried.symptom for tried in found} == {SYMPTOM, symptom_text(STORY[3])}
         assert len(found) == 4
-        assert all_mitigations(graph, "nobody") == []
+        assert mitigations(tallies_in(graph, "nobody")) == []
 
     def test_what_passed_after_a_symptom_is_found_at_its_latest(self, graph: Graph) -> None:
         graph.add([LogEntry(50, episode("r9", "S1", 1, **LINT))])
         graph.add([LogEntry(51, episode("r9", "S1", 2, cause="ESCALATE", tier="coder", **FINE))])
-        found = latest_repairs(graph, "default", [SYMPTOM, symptom_text(STORY[3])])
-        assert found == {(SYMPTOM, "ESCALATE"): 51, (SYMPTOM, "DELEGATE"): 6}
-        assert latest_repairs(graph, "default", []) == {}
+        found = {pair: tally.repaired_at for pair, tally in tallies_in(graph, "default").items()}
+        lint, unit = (node_id("default", text) for text in (SYMPTOM, symptom_text(STORY[3])))
+        assert found == {
+            (lint, node_id("default", "ESCALATE", "coder")): 51,
+            (lint, node_id("default", "DELEGATE", "Engineer")): 6,
+            (lint, node_id("default", "RETRY", "")): 0,
+            (unit, node_id("default", "RETRY", "")): 0,
+        }
+
+    @pytest.mark.parametrize("size", range(len(STORY) + 1))
+    def test_what_is_newer_counts_as_if_it_were_in_the_graph(
+        self, size: int, graph: Graph, open_graph: GraphOpener, tmp_path: Path
+    ) -> None:
+        older = open_graph(tmp_path / "older", False)
+        story = entries(STORY)
+        older.add(story[:size])
+        for namespace in ("default", "theirs"):
+            whole = tallies_in(graph, namespace)
+            assert tallies_in(older, namespace, story[size:]) == whole
+            assert tallies_in(None, namespace, story) == whole
+        older.close()
+
+    def test_what_is_tried_again_later_is_added_up(self, graph: Graph) -> None:
+        newer = [
+            LogEntry(60, episode("r9", "S1", 1, **LINT)),
+            LogEntry(61, episode("r9", "S1", 2, cause="RETRY", **FINE)),
+        ]
+        retried = (node_id("default", SYMPTOM), node_id("default", "RETRY", ""))
+        assert tallies_in(graph, "default", newer)[retried] == MitigationTally(2, 1, 1, 61)
 
     def test_where_an_output_came_from(self, graph: Graph) -> None:
         assert provenance(graph, "default", "r1", "S3") == [
@@ -133,6 +158,6 @@ class GraphConformance:
             graph.query("SELECT 1")
 
     def test_a_namespace_is_told_nothing_of_another(self, graph: Graph) -> None:
-        assert mitigations(graph, "theirs", SYMPTOM) == [tried_once("RETRY", worked=1)]
-        assert mitigations(graph, "nobody", SYMPTOM) == []
+        assert mitigations(tallies_in(graph, "theirs"), SYMPTOM) == [tried_once("RETRY", worked=1)]
+        assert mitigations(tallies_in(graph, "nobody"), SYMPTOM) == []
         assert provenance(graph, "theirs", "r1", "S3") == []
