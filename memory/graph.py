@@ -284,9 +284,17 @@ def mitigations(tallies: _Tallies, symptom: str = "") -> list[Mitigation]:
     for (symptom_id, mitigation_id), tally in tallies.items():
         _, text = json.loads(symptom_id)
         _, action, target = json.loads(mitigation_id)
-        counts = {"tried": tally.tried, "worked": tally.worked, "recurred": tally.recurred}
         if symptom in ("", text):
-            found.append(Mitigation(symptom=text, action=action, target=target, **counts))
+            found.append(
+                Mitigation(
+                    symptom=text,
+                    action=action,
+                    target=target,
+                    tried=tally.tried,
+                    worked=tally.worked,
+                    recurred=tally.recurred,
+                )
+            )
     return sorted(found, key=lambda m: (-m.worked / m.tried, -m.tried, m.action, m.target))
 
 
