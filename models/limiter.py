@@ -310,7 +310,7 @@ class Limiter:
         with self._lock:
             blocked = self._window.blocked_until - self._clock()
             if blocked > wait_s and self._blocked_by is not None:
-                # It may have been called: whoever is next gets its call.
+                # It may have been called: the next waiter gets its call.
                 self._call()
                 raise self._blocked_by
             if blocked <= 0 and self._under_way < self._window.room:
