@@ -13,34 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from left_open import close_leaked_files
+from longest_files import LONGEST
 from new_database import keep_new_database, kept_database
 
 _FORGOTTEN = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_UI_URL")
-_TESTS = Path(__file__).parent
-_LONGEST = (
-    "test_server_services.py",
-    "docs/commands/test_deploying.py",
-    "flows/prefect_io/test_suspending.py",
-    "cli/test_as_a_user.py",
-    "docs/commands/test_lists.py",
-    "test_deployment.py",
-    "gates/python/test_unit.py",
-    "flows/prefect_io/test_from_python.py",
-    "parl/train/test_served.py",
-    "parl/test_retrain.py",
-    "gates/python/test_judged.py",
-    "cli/test_bad_input.py",
-    "flows/test_starting_again.py",
-    "docs/commands/test_sessions.py",
-    "cli/test_output_encodings.py",
-    "flows/test_python.py",
-    "flows/killed/test_calls.py",
-    "flows/test_fork.py",
-    "flows/provider/test_busy_providers.py",
-    "flows/prefect_io/test_orphaned_task_runs.py",
-    "flows/test_large_plans.py",
-)
-"""The files that take longest, by what they took; they begin first, in this order."""
 _home = pytest.StashKey[str]()
 
 
@@ -81,9 +57,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # A long file that begins last leaves the other process without work for as long as it takes.
-    places = {_TESTS / name: place for place, name in enumerate(_LONGEST)}
-    if missing := [path for path in places if not path.is_file()]:
-        raise pytest.UsageError(f"conftest.py orders files that are not there: {missing}")
+    places = {path: place for place, path in enumerate(LONGEST)}
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (places.get(item.path, len(places)), item.path not in slow))
 

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 
 import pytest
+from longest_files import LONGEST
 from source_tree import Module, circles, modules
 
 
@@ -41,3 +42,7 @@ def test_a_record_changes_through_its_own_methods(module: Module) -> None:
         and ast.unparse(node.value).split(".")[-1].split("[")[0] in ("record", "records")
     ]
     assert changed == []
+
+
+def test_the_longest_test_files_are_where_the_list_says() -> None:
+    assert [path for path in LONGEST if not path.is_file()] == []
