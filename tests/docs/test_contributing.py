@@ -34,7 +34,6 @@ def test_a_row_may_name_several_places() -> None:
 def test_a_folder_has_a_page_that_names_places_which_exist(package: str) -> None:
     folder = ROOT / package
     text = (folder / "AGENTS.md").read_text("utf-8")
-    assert 10 <= len(text.splitlines()) <= 25
     assert [place for place in named_in(text) if not is_there(place, folder)] == []
 
 
