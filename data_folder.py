@@ -29,7 +29,7 @@ _BEING_CLOSED = OWNER_FOLDER | stat.S_ISVTX
 _ROOT, _UNKNOWN = 0, 65534
 """Users by their numbers. A container shows those as the second that it doesn't know."""
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 def check_data_folder(use: FolderUse) -> Path:

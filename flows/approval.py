@@ -181,7 +181,7 @@ def _close(text: str) -> str:
 LOOK_S = 0.5
 """Seconds between two looks for answers."""
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 async def _pause() -> None:

@@ -81,7 +81,7 @@ PAUSES_S = (5.0, 10.0, 20.0, 40.0, 60.0)
 """Seconds before each repetition; Prefect's client has repeated each request for a minute then."""
 _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 def is_passing(error: BaseException) -> bool:

@@ -41,7 +41,7 @@ from .timing import NotedTime, stopped_among, time_of_run
 
 __all__ = ["Execution"]
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 _RAISE = "Resume with a higher limit (--max-tokens, --max-usd, --timeout-s):"
 
 

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 @dataclass(frozen=True, slots=True)

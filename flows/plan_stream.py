@@ -103,7 +103,7 @@ ReadPlan = Callable[[PlanRules], AbstractContextManager["PlanReader | None"]]
 _PAUSE = 4
 """How many times as long as reading a plan so far takes it isn't read again."""
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 @dataclass(slots=True)

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 _MARK = ".ahead."
 
 

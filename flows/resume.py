@@ -180,7 +180,7 @@ def _without_known(work: FinishedWork, plan: TaskIR) -> TaskIR | None:
     return plan.model_copy(update={"inputs": inputs})
 
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 async def resume(

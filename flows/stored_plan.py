@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 def restore_steps(run: RunFolder, records: Mapping[str, StepState]) -> frozenset[str]:

@@ -45,7 +45,7 @@ __all__ = [
 _LEAST_S = 2.0
 """Clocks are corrected by less all the time."""
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 @contextmanager

@@ -38,7 +38,7 @@ _NAME_CHARS = 120
 
 M = TypeVar("M", bound=BaseModel)
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ EVENTS = "events.jsonl"
 """The file, in the run's folder."""
 _TEXT_BYTES, _MOST_BYTES = 12_000_000, 16_000_000
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 def last_event(data: bytes) -> RunEvent | None:

@@ -42,7 +42,7 @@ M = TypeVar("M", bound=BaseModel)
 _STEP = re.compile(r"S[1-9][0-9]{0,8}")
 Content = str | bytes | BaseModel | dict[str, Any] | list[Any]
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 _unstored: dict[Path, bytes] = {}
 """What a full disk had no room for, by path, until it has."""
 

@@ -69,7 +69,7 @@ async def main() -> dict[str, Any]:
             free()
 
     listener = Listener()
-    logging.getLogger("prefect_swarm.store.folder").addHandler(listener)
+    logging.getLogger("prefect_swarm.runs").addHandler(listener)
     model = answering(Path(os.devnull), handle, delay_s=0.0)
     found: dict[str, Any] = {"asked": asked, "logged": listener.lines, "error": ""}
     if FILL == 0:

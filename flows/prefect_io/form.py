@@ -384,7 +384,7 @@ def _text(plan: object) -> str:
 
 
 _FORMS = "forms"
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 def keep_form(run: RunFolder, form: PersonForm) -> None:

@@ -136,7 +136,7 @@ async def response_of(client: PrefectClient, flow_run_id: UUID, form: PersonForm
         return text  # It is refused as what is not an answer.
 
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 def desk_of(run: RunFolder) -> FormDesk:

@@ -41,7 +41,7 @@ HANDED_BACK = "swarm.handed_back"
 _HOST, _FOLDER = "swarm.host", "swarm.folder"
 _HOME = "PREFECT_INTEGRATIONS_SWARM_HOME"
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ def stands_out(step: StepState, final_step: str | None) -> bool:
     )
 
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 def drawing_of(view: RunView) -> Callable[[Drawing], str]:

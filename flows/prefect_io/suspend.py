@@ -49,7 +49,7 @@ async def sooner_of(*ways: Coroutine[Any, Any, None]) -> None:
         task.result()
 
 
-_logger = logging.getLogger("prefect_swarm.store.folder")
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 @dataclass(frozen=True, slots=True)

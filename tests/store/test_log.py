@@ -86,7 +86,7 @@ def test_a_full_disk_ends_the_file_with_one_warning(
         write(descriptor, data)
 
     monkeypatch.setattr(log_module, "append_bytes", fill)
-    logger = logging.getLogger("prefect_swarm.store.folder")
+    logger = logging.getLogger("prefect_swarm.runs")
     monkeypatch.setattr(logger, "propagate", True)
     with caplog.at_level("WARNING"), opened_log(path) as log:
         added = [log.add(ReadyEvent(step=f"S{n}"), "r") for n in range(1, 6)]
