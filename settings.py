@@ -190,15 +190,6 @@ class SwarmSettings(Frozen):
             "prompts share, for each way in which a file is served; 0 for none."
         ),
     )
-    requantise: Literal["auto", "off"] = Field(
-        default="auto",
-        description=(
-            "`auto`: the embedded model is computed with in the form that the processor has fast "
-            "kernels for, and plans with its adapter added to that, each made once in `home`. "
-            "`off`: as its file is."
-        ),
-    )
-
     trace_content: Literal["off", "on"] = Field(
         default="off",
         description=(

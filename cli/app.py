@@ -45,7 +45,6 @@ _COMMANDS = {
     "doctor": _Place("doctor.command", "doctor"),
     "train": _Place("local_models", "train", "write"),
     "serve": _Place("local_models", "serve", "write"),
-    "requantise": _Place("local_models", "requantise"),
     "gates": _Place("gates", "gates_app"),
     "memory": _Place("memory.app", "memory_app"),
 }

@@ -1,14 +1,14 @@
-"""`prefect-swarm serve`, `train` and `requantise`: work with local model files."""
+"""`prefect-swarm serve` and `train`: work with local model files."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ExitCode, InputError
+from ..errors import InputError
 from ..host.system import require_llama_cpp
 from ..text import visible
 from .command import AsJson
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..parl.retrain import Evaluation, RetrainOutcome
     from ..parl.train import TrainConfig
 
-__all__ = ["requantise", "serve", "train"]
+__all__ = ["serve", "train"]
 
 
 def serve(
@@ -206,42 +206,3 @@ def _row(name: str, found: Evaluation) -> tuple[str, ...]:
         f"{found.score:.3f}",
         f"{found.seconds:.1f}",
     )
-
-
-def requantise(
-    file: Annotated[Path, typer.Argument(help="A GGUF file of a model.")],
-    to: Annotated[
-        Literal["q8_0", "q4_0"],
-        typer.Option(help="What its matrices become: q4_0 is smaller and faster, and less exact."),
-    ] = "q8_0",
-    output: Annotated[
-        Path | None, typer.Option(help="The new file; next to the old one if none.")
-    ] = None,
-    as_json: AsJson = False,
-) -> int:
-    """Requantise a model file whose types have no fast kernels on this processor.
-
-    The embedded model needs no such command: its first use does it. What the planner's adapter
-    was made for stays valid for the new file.
-    """
-    require_llama_cpp()
-    from ..models.llama.gguf import check_model_file
-    from ..models.llama.prepared import make_requantised, requantisation_for
-
-    source = check_model_file(file)
-    path = (output or source.with_name(f"{source.stem}-{to}.gguf")).expanduser().absolute()
-    if path.exists():
-        raise InputError(f"{path} exists already.", "Name another file with --output.")
-    if (change := requantisation_for(source, to)) is None:
-        raise InputError(
-            f"Requantising {source} would make nothing faster on this processor.",
-            "Use the file as it is.",
-        )
-    say(f"Requantising {change.source} of {source} to {to}.")
-    make_requantised(source, path, change)
-    size = path.stat().st_size
-    if as_json:
-        print_json({"file": str(path), "bytes": size, "source": str(source), "to": to})
-    else:
-        print_text(f"{path}: {size / 1e6:.0f} MB. Use it as --model llamacpp:{path}")
-    return ExitCode.COMPLETED

@@ -33,7 +33,6 @@ from .source import (
     RunSource,
     Template,
     check_models,
-    prepare_weights,
     read_source,
 )
 from .terminal.files import artifact_files, check_folder, extra_files, write_folder
@@ -248,7 +247,6 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         model = await resolve_model(request.model, "orchestrator")
         # A server that isn't there is an error now, and not after the patience of a request.
         await check_served(model, probe=False)
-        prepare_weights(model, planning=options.adapter)
         # As a run's planner is shown it, except for the memory, which a dry run doesn't open.
         async with toolsets_of_run("plan", options) as toolsets:
             facts = await gather_facts(

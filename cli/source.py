@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,10 +18,6 @@ from ..gates import gates
 from ..host.network import check_ca_files, check_proxies
 from ..inputs.reading import read_paths
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
-from .terminal.session import say
-
-if TYPE_CHECKING:
-    from pydantic_ai.models import Model
 
 __all__ = [
     "Files",
@@ -32,7 +28,6 @@ __all__ = [
     "RunSource",
     "Template",
     "check_models",
-    "prepare_weights",
     "read_source",
 ]
 
@@ -151,7 +146,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
-    """Refuse a model that is not available, and prepare those that are computed with here.
+    """Refuse a model that is not available.
 
     Args:
         options: What was asked for.
@@ -172,33 +167,7 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
         name = options.model_of(tier)
         if _is_stored(name):
             continue
-        model = await resolve_model(name, tier)
-        prepare_weights(model, planning=tier == "orchestrator" and options.adapter)
-
-
-def prepare_weights(model: Model, *, planning: bool) -> None:
-    """Make now what the embedded model would make at its first request, and say so.
-
-    Args:
-        model: A model of a run.
-        planning: Whether plans are asked of it, with its adapter.
-
-    Raises:
-        ModelError: Its adapter is damaged.
-    """
-    from ..models.llama.gguf import is_demo_model
-    from ..models.resolve import local_model
-
-    local = local_model(model)
-    if local is None or not is_demo_model(local.path):
-        return
-    from ..models.llama.merged import merged_of
-    from ..models.llama.prepared import weights_of
-
-    # Without the first file there can't be the second, and a line has said so.
-    prepared = weights_of(local.path, say) != local.path
-    if prepared and planning and (adapter := local.planner_adapter) is not None:
-        merged_of(local.path, adapter, say)
+        await resolve_model(name, tier)
 
 
 def _is_stored(name: str) -> bool:

@@ -28,8 +28,6 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     os.environ["PREFECT_HOME"] = folder
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
-    # Each test that has a folder of its own would make the model's prepared weights in it: 145 MB.
-    os.environ["PREFECT_INTEGRATIONS_SWARM_REQUANTISE"] = "off"
     # Several processes load the model at once, and sixteen slots in each would take 1.5 GB.
     os.environ["PREFECT_INTEGRATIONS_SWARM_MODEL_MEMORY_GB"] = "2"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"

@@ -11,7 +11,6 @@ from statistics import median
 
 from prefect_swarm.models.llama.api import usable_cores
 from prefect_swarm.models.llama.gguf import demo_model_path
-from prefect_swarm.models.llama.prepared import weights_of
 
 from .engine_way import EngineWay
 from .server_way import ServerWay
@@ -37,8 +36,6 @@ SLOTS = (1, 4, 8, 16, 32)
 SHARED_SLOTS = (1, 16)
 ROUNDS = 3
 SHARED_ROUNDS = 2
-DETERMINISTIC = "Q8_0"
-"""The weights that the price of the option is measured with."""
 N_CTX = 256
 SHARED_N_CTX = 1536
 HEAD = """\
@@ -48,17 +45,15 @@ How fast does the local engine write, compared with llama.cpp's own server, with
 (the embedded SmolLM2-135M), threads ({threads}) and slots? {rounds} rounds in turns. A cell has the
 engine's tokens a second, and the median of engine ÷ server with the lowest and the highest.
 Requests of {tokens} tokens after a short prompt, at least 4 and one for each slot, are sent at
-once. *As shipped*: both get the Q4_1 file; where the processor has no fast kernels for it, the
-engine computes with the Q8_0 file that it makes of it. *Q8_0*: both get that one. *Deterministic*:
-an answer does not depend on what is computed beside it.
+once. *Deterministic*: an answer does not depend on what is computed beside it.
 """
 SHARED = """\
 
 {count} requests of {tokens} tokens whose prompts share the first 1,200 tokens or so: seconds until
 the last answer, the median of {rounds} rounds. *Best*: each with the slots that suit it.
 
-| Weights | Slots | Engine, s | Server, s | Server ÷ engine |
-|---|---:|---:|---:|---:|"""
+| Slots | Engine, s | Server, s | Server ÷ engine |
+|---:|---:|---:|---:|"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,39 +71,27 @@ class Pair:
 
 def measure() -> str:
     """Measure everything and return the section."""
-    files = _weights()
+    path = demo_model_path()
     lines = [
         HEAD.format(threads=usable_cores(), rounds=ROUNDS, tokens=TOKENS),
-        "| Weights | Mode | " + " | ".join(f"{slots} slots" for slots in SLOTS) + " |",
-        "|---|---|" + "---:|" * len(SLOTS),
-    ]
-    for weights, path in files.items():
-        lines += _short_rows(weights, path)
-    lines.append(
+        "| Mode | " + " | ".join(f"{slots} slots" for slots in SLOTS) + " |",
+        "|---|" + "---:|" * len(SLOTS),
+        *_short_rows(path),
         SHARED.format(count=SHARED_PROMPTS, tokens=SHARED_TOKENS, rounds=SHARED_ROUNDS),
-    )
-    for weights, path in files.items():
-        lines += _shared_rows(weights, path)
+        *_shared_rows(path),
+    ]
     return "\n".join([*lines, turns_section()])
 
 
-def _weights() -> dict[str, Path]:
-    source = demo_model_path()
-    if (prepared := weights_of(source)) == source:
-        return {"as shipped": source}
-    return {"as shipped": source, "Q8_0": prepared}
-
-
-def _short_rows(weights: str, path: Path) -> list[str]:
+def _short_rows(path: Path) -> list[str]:
     cells: dict[str, list[str]] = {}
     for slots in SLOTS:
-        setting = Setting(weights, slots, N_CTX)
-        for deterministic in (False, True) if weights == DETERMINISTIC else (False,):
-            with _both(path, setting, deterministic=deterministic) as ways:
+        for deterministic in (False, True):
+            with _both(path, Setting(slots, N_CTX), deterministic=deterministic) as ways:
                 for mode in MODES if not deterministic else ("greedy",):
                     name = "greedy, deterministic" if deterministic else MODES[mode]
                     cells.setdefault(name, []).append(_cell(ways, mode, slots))
-    return [f"| {weights} | {name} | {' | '.join(row)} |" for name, row in cells.items()]
+    return [f"| {name} | {' | '.join(row)} |" for name, row in cells.items()]
 
 
 def _cell(ways: tuple[Contender, Contender], mode: Mode, slots: int) -> str:
@@ -118,11 +101,11 @@ def _cell(ways: tuple[Contender, Contender], mode: Mode, slots: int) -> str:
     return f"{rate:.0f}, {_spread([pair.ratio for pair in pairs])}"
 
 
-def _shared_rows(weights: str, path: Path) -> list[str]:
+def _shared_rows(path: Path) -> list[str]:
     rows: list[str] = []
     best: list[tuple[float, float]] = []
     for slots in SHARED_SLOTS:
-        with _both(path, Setting(weights, slots, SHARED_N_CTX)) as ways:
+        with _both(path, Setting(slots, SHARED_N_CTX)) as ways:
             asks = [shared_ask(number) for number in range(SHARED_ROUNDS)]
             pairs = asyncio.run(_in_turns(ways, asks))
         ours, theirs = (
@@ -130,10 +113,10 @@ def _shared_rows(weights: str, path: Path) -> list[str]:
             for side in zip(*((pair.ours, pair.theirs) for pair in pairs), strict=True)
         )
         spread = _spread([pair.theirs.seconds / pair.ours.seconds for pair in pairs])
-        rows.append(f"| {weights} | {slots} | {ours:.1f} | {theirs:.1f} | {spread} |")
+        rows.append(f"| {slots} | {ours:.1f} | {theirs:.1f} | {spread} |")
         best.append((ours, theirs))
     ours, theirs = map(min, zip(*best, strict=True))
-    return [*rows, f"| {weights} | best | {ours:.1f} | {theirs:.1f} | {theirs / ours:.2f} |"]
+    return [*rows, f"| best | {ours:.1f} | {theirs:.1f} | {theirs / ours:.2f} |"]
 
 
 async def _in_turns(ways: tuple[Contender, Contender], asks: list[Ask]) -> list[Pair]:

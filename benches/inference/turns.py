@@ -10,7 +10,6 @@ from statistics import median
 from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest, LocalTool, Message
 from prefect_swarm.models.llama.engine import Engine, close_engines, get_engine
 from prefect_swarm.models.llama.gguf import demo_model_path
-from prefect_swarm.models.llama.prepared import weights_of
 from prefect_swarm.models.llama.turn_grammar import turn_grammar
 
 __all__ = ["turns_section"]
@@ -35,7 +34,7 @@ _SETTINGS: Mapping[str, tuple[float, float]] = {
 
 def turns_section(rounds: int = ROUNDS) -> str:
     """Measure and return the section."""
-    engine = get_engine(weights_of(demo_model_path()), EngineConfig(n_ctx=4096, n_slots=1))
+    engine = get_engine(demo_model_path(), EngineConfig(n_ctx=4096, n_slots=1))
     rows = [asyncio.run(_row(engine, name, rounds)) for name in _SETTINGS]
     close_engines()
     return "\n".join([HEAD.format(tools=len(_tools()), tokens=TOKENS, rounds=rounds), *rows])

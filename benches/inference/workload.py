@@ -38,12 +38,10 @@ class Setting(NamedTuple):
     """How both are started.
 
     Attributes:
-        weights: The name of the model file's tensor type.
         slots: Requests that are computed together.
         n_ctx: Tokens of context for each.
     """
 
-    weights: str
     slots: int
     n_ctx: int
 

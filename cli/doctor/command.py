@@ -32,9 +32,7 @@ from .check import Check, check_access
 from .engine_checks import (
     check_model_memory,
     check_slots,
-    check_weights,
     measure_again,
-    planner_weights,
 )
 from .prefect_checks import (
     Scheduled,
@@ -129,7 +127,6 @@ def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Itera
     size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""
     answer = f"; it says {asyncio.run(_try(model))!r}" if deep else ""
     yield Check(title, "ok", f"{name}: {model.model_name}{size}{answer}")
-    yield from check_weights(title, model)
     yield from check_slots(title, model)
 
 
@@ -138,8 +135,7 @@ def _planner(options: SwarmOptions) -> Iterable[Check]:
 
     name = options.model_of("orchestrator")
     if options.adapter and (adapter := planner_adapter_of(name)) is not None:
-        weights = planner_weights(name, adapter)
-        yield Check("planner", "ok", f"plans with the adapter {adapter}{weights}")
+        yield Check("planner", "ok", f"plans with the adapter {adapter}")
 
 
 async def _try(model: Any) -> str:

@@ -1,11 +1,10 @@
-"""Checks of local models by `doctor`: memory, slots and weights."""
+"""Checks of local models by `doctor`: memory and slots."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ModelError
@@ -16,17 +15,14 @@ from .check import Check
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from ...models.llama.prepared import Prepared
     from ...models.llama.residency import Resident
     from ...models.llama.slot_speeds import SlotTable
 
 __all__ = [
     "check_model_memory",
     "check_slots",
-    "check_weights",
     "findings",
     "measure_again",
-    "planner_weights",
 ]
 
 
@@ -71,8 +67,7 @@ def findings(budget: int, planned: dict[str, Resident], loaded: list[Resident]) 
 async def _planned(options: SwarmOptions) -> dict[str, Resident]:
     """Find the engines that the tiers' models will need; what is wrong with one is said elsewhere.
 
-    Planning with an adapter needs a context of its own, and the embedded model's weights once more
-    where the adapter is added to them; neither is counted.
+    Planning with an adapter needs a context of its own, which is not counted.
     """
     from ...models.resolve import resolve_model
 
@@ -152,80 +147,3 @@ def _measured(slots: int, table: SlotTable, now: float) -> str:
     days = max(0, int((now - table.measured_at) // _DAY_S))
     when = "today" if days == 0 else "1 day ago" if days == 1 else f"{days} days ago"
     return f"{slots}; measured here {when}, tokens a second: {figures}, so {best}{why}"
-
-
-_WEIGHTS_SETTING = "PREFECT_INTEGRATIONS_SWARM_REQUANTISE"
-_GAIN = (
-    "Measured with the embedded model on a busy machine with AVX-512: prompts are read 1.7 times "
-    "as fast, eight parallel answers written 1.2 times; a single answer gains nothing."
-)
-
-
-def check_weights(title: str, model: Any) -> Iterable[Check]:
-    """Say which weights a model file is computed with, and whether others would be faster.
-
-    Nothing is said of a model of a provider.
-    """
-    from ...models.resolve import local_model
-
-    if (local := local_model(model)) is None:
-        return
-    from ...models.llama.prepared import find_prepared
-
-    name = title.replace("model", "weights", 1)
-    prepared = find_prepared(local.path)
-    if prepared is not None:
-        yield Check(name, "ok", _embedded(prepared))
-    else:
-        yield _as_is(name, local.path)
-
-
-def planner_weights(name: str, adapter: Path) -> str:
-    """Say of the model of a name where its adapter's weights are added to its own; "" if nowhere.
-
-    Args:
-        name: Of a model file: `demo`, or `llamacpp:` and a path.
-        adapter: The adapter that it plans with.
-    """
-    from ...models.llama.gguf import check_model_file, demo_model_path
-    from ...models.llama.merged import find_merged
-
-    path = check_model_file(name.partition(":")[2] or demo_model_path())
-    if (merged := find_merged(path, adapter)) is None:
-        return ""
-    if merged.made:
-        size = merged.path.stat().st_size
-        return f", added to the model's weights: {size / 1e6:.0f} MB at {merged.path}"
-    return (
-        f"; the first plan adds it to the model's weights, about {merged.size / 1e6:.0f} MB at "
-        f"{merged.path}"
-    )
-
-
-def _embedded(prepared: Prepared) -> str:
-    change = prepared.change
-    target = change.target.upper()
-    if prepared.made:
-        size = prepared.path.stat().st_size
-        return f"{change.source} requantised to {target}, {size / 1e6:.0f} MB at {prepared.path}"
-    return (
-        f"{change.source}; the first use makes {target} of it, about {change.size / 1e6:.0f} MB "
-        f"at {prepared.path}"
-    )
-
-
-def _as_is(name: str, path: Path) -> Check:
-    from ...models.llama.gguf import is_demo_model, read_tensors
-    from ...models.llama.once import bytes_by_type
-    from ...models.llama.prepared import requantisation_for
-
-    tensors = read_tensors(path, "model file")
-    sizes = bytes_by_type(tensors)
-    types = ", ".join(f"{kind} {size / 1e6:.0f} MB" for kind, size in sizes.items())
-    if (change := requantisation_for(path)) is None:
-        return Check(name, "ok", f"as in the file: {types}")
-    slow = f"as in the file: {types}; this processor has no fast kernel for {change.source}"
-    if is_demo_model(path):
-        return Check(name, "ok", slow, f"Unset {_WEIGHTS_SETTING}. {_GAIN}")
-    better = f"{change.target.upper()}, about {change.size / 1e6:.0f} MB"
-    return Check(name, "ok", slow, f"For {better}, run: prefect-swarm requantise {path}. {_GAIN}")

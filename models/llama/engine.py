@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ModelError, ModelFailedError
 from .api import EngineConfig, GeneratedText, GenerateRequest
-from .gguf import check_adapter, check_model_file, may_be_merged
+from .gguf import check_adapter, check_model_file
 from .limits import engine_config_for, estimate
 from .prefixes import stored_prefixes
 from .residency import MemoryUse, MemoryUser, gigabytes, model_memory
@@ -87,12 +87,9 @@ class Engine:
         self._closed = False
         self._starting = threading.Lock()
         self._room = model_memory()
-        file = path, config.n_gpu_layers
-        # Weights with an adapter in them are another file's, and take memory of their own.
-        merged = may_be_merged(path, config.adapter)
         self._user = MemoryUser(
             name=path.stem,
-            file=(*file, config.adapter) if merged else file,
+            file=(path, config.n_gpu_layers),
             use=estimate(path, config),
             ask_to_leave=self.unload,
             gave_up=lambda: self._closed,
@@ -187,7 +184,7 @@ class Engine:
 
         native = Native(self.path, self.config)
         try:
-            stored = stored_prefixes(self.path, self.config, merged=native.merged)
+            stored = stored_prefixes(self.path, self.config)
             return native, Batcher(native, self.config, stored=stored)
         except BaseException:
             native.close()

@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import ModelError
-from ...settings import SwarmSettings
 
 __all__ = [
     "ANOTHER",
     "LARGEST_BASE",
     "SHIPPED_ADAPTER",
-    "SOURCE",
     "GgufHeader",
     "Tensor",
     "chat_template_of",
@@ -31,7 +29,6 @@ __all__ = [
     "file_hash",
     "is_demo_model",
     "last_tensor",
-    "may_be_merged",
     "own_adapter",
     "planner_adapter",
     "read_header",
@@ -39,7 +36,6 @@ __all__ = [
     "read_reals",
     "read_strings",
     "read_tensors",
-    "source_of",
 ]
 
 
@@ -70,7 +66,7 @@ class Tensor(NamedTuple):
     """What the header says of a tensor.
 
     Attributes:
-        kind: The number of its type; `requantised.tensor_types` has their names.
+        kind: The number of its type in GGML.
         shape: Its lengths, that of a row first.
         start: Where its numbers begin: bytes from the file's beginning.
     """
@@ -362,8 +358,6 @@ ANOTHER = "Use the model it was made for, or plan without an adapter (--no-adapt
 
 SHIPPED_ADAPTER = Path(__file__).parents[2] / "parl" / "adapters" / "smollm2-135m-planner.gguf"
 _BASE = "swarm.base.sha256"
-SOURCE = "swarm.source.sha256"
-"""Key in the header of a requantised model file: the hash of what it was made from."""
 _NOUN = "adapter"
 LARGEST_BASE = 256 * 2**20
 """Bytes. No larger file is the base of the shipped adapter; hashing 40 GB would take a minute."""
@@ -387,7 +381,7 @@ def planner_adapter(model: Path) -> Path | None:
     if not SHIPPED_ADAPTER.exists() or model.stat().st_size > LARGEST_BASE:
         return None
     adapter = check_adapter(SHIPPED_ADAPTER)
-    return adapter if _is_base(model, read_strings(adapter, _NOUN).get(_BASE)) else None
+    return adapter if read_strings(adapter, _NOUN).get(_BASE) == file_hash(model) else None
 
 
 def check_adapter(path: str | Path) -> Path:
@@ -414,33 +408,16 @@ def check_adapter(path: str | Path) -> Path:
 def check_base(adapter: Path, model: Path) -> None:
     """Check that an adapter wasn't made for another model; one that doesn't say is accepted.
 
-    What was made for a file is also made for what was requantised from it.
-
     Raises:
         ModelError: The hashes differ.
     """
     wanted = read_strings(adapter, _NOUN).get(_BASE)
-    if wanted and not _is_base(model, wanted):
+    if wanted and wanted != file_hash(model):
         raise ModelError(
             f"The adapter {adapter} was made for another model than {model}: its {_BASE} is "
             f"{wanted[:12]}…, and the file's is {file_hash(model)[:12]}….",
             ANOTHER,
         )
-
-
-def _is_base(model: Path, wanted: str | None) -> bool:
-    """Whether a hash is a model file's, or that of the file it was requantised from."""
-    if wanted is None:
-        return False
-    return wanted == file_hash(model) or wanted == source_of(model)
-
-
-def source_of(model: Path) -> str | None:
-    """The hash of the file that a model file was requantised from; None if it wasn't."""
-    try:
-        return read_strings(model, "model file").get(SOURCE)
-    except ModelError:
-        return None  # What is wrong with it is said where it is loaded.
 
 
 def file_hash(path: Path) -> str:
@@ -453,18 +430,3 @@ def file_hash(path: Path) -> str:
 def _hash(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - part of the cache key
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def may_be_merged(source: Path, adapter: Path | None) -> bool:
-    """Whether a file and its adapter may be computed with as a single file.
-
-    That is so for the embedded model and the adapter that it plans with by default, unless the
-    setting `requantise` is `off`: every such file takes its own disk and memory.
-    """
-    if adapter is None or not is_demo_model(source) or SwarmSettings().requantise == "off":
-        return False
-    try:
-        check_base(adapter, source)
-        return planner_adapter(source) == adapter.resolve()
-    except ModelError:
-        return False  # What is wrong with it is said where it is loaded.

@@ -1,4 +1,8 @@
-"""The llama.cpp library, and its own output kept away from the user."""
+"""The llama.cpp library: its own output, kept away from the user, and the models it has loaded.
+
+A loaded model is only read while contexts compute with it, so they share it: each file is loaded
+once. An adapter belongs to one context. Import this late: it loads the shared library.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,26 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
+from ...errors import ModelError
 from ...host.system import sleeping_threads
+from .gguf import ANOTHER
 from .residency import MemoryUse, is_buffer_line, reserved
 
-__all__ = ["capture_stderr", "clear_errors", "first_error", "install", "lib", "reserving"]
+__all__ = [
+    "SharedModel",
+    "capture_stderr",
+    "clear_errors",
+    "first_error",
+    "install",
+    "lib",
+    "lora_adapter",
+    "reserving",
+    "shared_model",
+]
 
 
 with sleeping_threads():
@@ -99,3 +117,120 @@ def capture_stderr(call: Callable[[], _T]) -> tuple[_T, str]:
             os.close(kept)
         file.seek(0)
         return result, file.read().decode("utf-8", "replace")
+
+
+_ALL_LAYERS = -1
+"""llama.cpp's own figure for all layers."""
+_Key = tuple[Path, int, int, int]
+
+
+@dataclass
+class SharedModel:
+    """A loaded model.
+
+    Attributes:
+        size: Bytes of its weights.
+        users: How many contexts use it.
+    """
+
+    model: lib.llama_model_p
+    size: int
+    users: int = 0
+
+
+# Put in and found by `shared_model` alone. Each engine makes its context in a thread of its own,
+# and engines don't know of each other, so they meet here by the file.
+_loaded: dict[_Key, SharedModel] = {}
+# Held while a file loads: two contexts over the same file load it once.
+_lock = threading.Lock()
+
+
+@contextmanager
+def shared_model(path: Path, n_gpu_layers: int | None = None) -> Generator[SharedModel]:
+    """Use the model of a file: the first user loads it, the last user frees it.
+
+    Args:
+        path: The model file.
+        n_gpu_layers: See `EngineConfig`.
+
+    Raises:
+        ModelError: llama.cpp can't load it.
+    """
+    layers = _gpu_layers(n_gpu_layers)
+    with _lock:
+        key = _key(path, layers)
+        loaded = _loaded.get(key) or _load(path, layers)
+        loaded.users += 1
+        _loaded[key] = loaded
+    try:
+        yield loaded
+    finally:
+        with _lock:
+            loaded.users -= 1
+            if not loaded.users:
+                del _loaded[key]
+                lib.llama_model_free(loaded.model)
+
+
+@contextmanager
+def lora_adapter(model: lib.llama_model_p, path: Path) -> Generator[lib.llama_adapter_lora_p]:
+    """Load an adapter for one context over a model. Close the context before this.
+
+    Raises:
+        ModelError: llama.cpp refuses it.
+    """
+    # The model keeps a list of its adapters.
+    with _lock:
+        adapter = lib.llama_adapter_lora_init(model, str(path).encode())
+    if not adapter:
+        raise ModelError(
+            f"llama.cpp refuses the adapter {path} for this model: {first_error()}.",
+            ANOTHER,
+        )
+    try:
+        yield adapter
+    finally:
+        with _lock:
+            lib.llama_adapter_lora_free(adapter)
+
+
+def _gpu_layers(wanted: int | None) -> int:
+    if lib.llama_supports_gpu_offload():
+        return _ALL_LAYERS if wanted is None else wanted
+    if wanted:
+        raise ModelError(
+            f"n_gpu_layers is {wanted}, but this llama.cpp was built without GPU support.",
+            "Leave it out, or install llama-cpp-python with GPU support, for instance by "
+            "CMAKE_ARGS=-DGGML_CUDA=on.",
+        )
+    return 0
+
+
+def _key(path: Path, n_gpu_layers: int) -> _Key:
+    stat = path.stat()
+    return path, stat.st_size, stat.st_mtime_ns, n_gpu_layers
+
+
+def _load(path: Path, n_gpu_layers: int) -> SharedModel:
+    params = lib.llama_model_default_params()
+    params.n_gpu_layers = n_gpu_layers
+    with reserving() as so_far:
+        model = lib.llama_model_load_from_file(str(path).encode(), params)
+        size = so_far().weights
+    if not model:
+        raise ModelError(
+            f"llama.cpp can't load the model file {path}: {first_error()}.",
+            "Download it again; if it is complete, this llama.cpp may be too old for it.",
+        )
+    return SharedModel(model, size or lib.llama_model_size(model))
+
+
+def _reset_after_fork() -> None:
+    """In a forked child: the contexts are the parent's, and the lock may have been held."""
+    global _lock
+    _lock = threading.Lock()
+    _loaded.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,4 +1,4 @@
-"""One context over a loaded model: with `weights` and `sampling`, all that calls llama.cpp.
+"""One context over a loaded model: with `library` and `sampling`, all that calls llama.cpp.
 
 Import it late: it loads the shared library. Use a context only in the thread that made it.
 """
@@ -20,9 +20,8 @@ from ...text import encoded
 from . import library as logs
 from .api import BATCH_TOKENS, CacheType, EngineConfig, usable_cores
 from .gguf import ANOTHER, check_base
-from .library import lib
+from .library import lib, lora_adapter, shared_model
 from .residency import MemoryUse
-from .weights import lora_adapter, shared_model
 
 __all__ = ["CALL_MARKS", "BatchToken", "Logits", "Native"]
 
@@ -49,11 +48,7 @@ class BatchToken(NamedTuple):
 
 
 class Native:
-    """Owns a llama.cpp context with `n_slots` sequences, each with its own cache.
-
-    Attributes:
-        merged: Whether the adapter is in the weights instead of being applied.
-    """
+    """Owns a llama.cpp context with `n_slots` sequences, each with its own cache."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         """Load the weights, unless another context has, and reserve the context.
@@ -70,8 +65,8 @@ class Native:
         with ExitStack() as closing, logs.reserving() as so_far:
             if config.adapter is not None:
                 check_base(config.adapter, path)
-            shared = closing.enter_context(shared_model(path, config.n_gpu_layers, config.adapter))
-            self._model, self.merged = shared.model, shared.merged
+            shared = closing.enter_context(shared_model(path, config.n_gpu_layers))
+            self._model = shared.model
             adapter = self._load_adapter(closing)
             self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
@@ -236,7 +231,7 @@ class Native:
 
     def _load_adapter(self, closing: ExitStack) -> lib.llama_adapter_lora_p | None:
         path = self._config.adapter
-        if path is None or self.merged:
+        if path is None:
             return None
         return closing.enter_context(lora_adapter(self._model, path))
 

@@ -213,9 +213,7 @@ def _tokens(data: bytes) -> list[int]:
     return tokens.tolist()
 
 
-def stored_prefixes(
-    path: Path, config: EngineConfig, *, merged: bool = False
-) -> PrefixFolder | None:
+def stored_prefixes(path: Path, config: EngineConfig) -> PrefixFolder | None:
     """Return the stored beginnings of a model that is served so; None if the setting says none.
 
     What was computed in another way, or by another llama.cpp, has a folder of its own.
@@ -223,7 +221,6 @@ def stored_prefixes(
     Args:
         path: The model file.
         config: How it is served.
-        merged: Whether its adapter is in the weights instead of being applied.
     """
     # Not at import: settings are Prefect's, and a command's help needs none of it.
     from ...settings import SwarmSettings, home
@@ -234,8 +231,7 @@ def stored_prefixes(
     # Their number changes nothing of what is computed for each.
     served = replace(config, n_slots=1, n_threads=None, n_ctx=1, seed=0, keep_loaded=False)
     files = [_identity(file) for file in (path, config.adapter) if file is not None]
-    parts = [version("llama-cpp-python"), settings.requantise, *files, repr(served)]
-    parts += ["merged"] * merged
+    parts = [version("llama-cpp-python"), *files, repr(served)]
     name = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
     return PrefixFolder(home() / "prefixes" / name, settings.prefix_store_mb << 20)
 

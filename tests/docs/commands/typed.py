@@ -14,7 +14,6 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     (r"export ", "it changes the shell alone"),
     (r"(\S+=\S+ )?prefect-swarm serve", "it serves until Ctrl-C: tests/serve and tests/cli do it"),
     (r"prefect-swarm train", "it trains for minutes: tests/parl does it"),
-    (r"prefect-swarm requantise", "it needs a file of weights: tests/cli does it"),
     (r"python -m prefect_swarm.parl.data", "it draws 40,000 plans: tests/parl/data does it"),
     (
         r"(\S+=\S+ )?prefect |curl .*PREFECT_API_URL",

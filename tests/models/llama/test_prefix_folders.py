@@ -54,15 +54,6 @@ def test_another_file_in_its_place_has_none(model: Path, swarm_home: Path) -> No
     assert found(model, CONFIG) == 0
 
 
-def test_what_an_adapter_in_the_weights_computed_is_kept_apart(
-    model: Path, swarm_home: Path
-) -> None:
-    write(model)
-    merged = stored_prefixes(model, CONFIG, merged=True)
-    assert merged is not None
-    assert merged.find(TOKENS)[1] == 0
-
-
 def test_the_setting_turns_them_off(
     model: Path, swarm_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
