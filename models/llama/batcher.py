@@ -24,11 +24,11 @@ from .api import BATCH_TOKENS, EngineConfig, Finish, GeneratedText
 from .chat import SEAM, ChatTemplate
 from .native import BatchToken, Native
 from .prefixes import PrefixFolder, PrefixStates
-from .sampling import (
+from .sampling import Sampler
+from .slots import (
     FRESH_TOKENS,
     ActiveRequest,
     Job,
-    Sampler,
     Slot,
     TextBuffer,
     admission_order,

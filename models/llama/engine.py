@@ -20,7 +20,7 @@ from .gguf import check_adapter, check_model_file
 from .limits import engine_config_for, estimate
 from .prefixes import stored_prefixes
 from .residency import MemoryUse, MemoryUser, gigabytes, model_memory
-from .sampling import Job
+from .slots import Job
 
 if TYPE_CHECKING:
     from .batcher import Batcher

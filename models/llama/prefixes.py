@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...files import make_folder, write_atomically
 from .api import EngineConfig
-from .sampling import Slot, common_prefix
+from .slots import Slot, common_prefix
 
 if TYPE_CHECKING:
     from .native import Native

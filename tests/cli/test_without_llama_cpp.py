@@ -41,7 +41,7 @@ def test_all_that_is_not_the_engine_imports() -> None:
     names = (
         "",
         ".blocks",
-        ".blocks.llama.model",
+        ".models.llama.model",
         ".cli.app",
         ".flows.swarm",
         ".tasks.planner.task",

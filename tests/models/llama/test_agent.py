@@ -11,7 +11,7 @@ import pytest
 from prefect_swarm.errors import ContextTooSmallError, InputError, StepTimeoutError
 from prefect_swarm.models.llama.api import EngineConfig
 from prefect_swarm.models.llama.model import LlamaCppModel, LlamaCppSettings
-from prefect_swarm.models.llama.sampling import FRESH_TOKENS
+from prefect_swarm.models.llama.slots import FRESH_TOKENS
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.messages import (
     ModelMessage,

@@ -16,7 +16,7 @@ from prefect_swarm.errors import (
 from prefect_swarm.models.llama.api import EngineConfig, GeneratedText, GenerateRequest
 from prefect_swarm.models.llama.batcher import WATCHED_TOKENS, Batcher
 from prefect_swarm.models.llama.native import BatchToken, Native
-from prefect_swarm.models.llama.sampling import Job
+from prefect_swarm.models.llama.slots import Job
 
 pytestmark = pytest.mark.model
 

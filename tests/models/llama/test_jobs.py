@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prefect_swarm.models.llama.sampling import TextBuffer
+from prefect_swarm.models.llama.slots import TextBuffer
 
 
 def test_text_is_what_was_added() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.models.llama.prefixes import KeptPrefixes, PrefixState
-from prefect_swarm.models.llama.sampling import common_prefix
+from prefect_swarm.models.llama.slots import common_prefix
 
 Tokens = st.lists(st.integers(0, 2), min_size=1, max_size=8)
 

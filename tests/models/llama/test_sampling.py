@@ -16,7 +16,8 @@ from prefect_swarm.models.llama import sampling
 from prefect_swarm.models.llama.api import EngineConfig, GeneratedText, GenerateRequest, LocalTool
 from prefect_swarm.models.llama.batcher import Batcher
 from prefect_swarm.models.llama.native import Logits, Native
-from prefect_swarm.models.llama.sampling import Job, likeliest
+from prefect_swarm.models.llama.sampling import likeliest
+from prefect_swarm.models.llama.slots import Job
 from prefect_swarm.models.llama.turn_grammar import turn_grammar
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.models.llama.api import GenerateRequest
-from prefect_swarm.models.llama.sampling import (
+from prefect_swarm.models.llama.slots import (
     WORTH_COPYING,
     ActiveRequest,
     Slot,

@@ -13,7 +13,7 @@ from prefect_swarm.models.llama.api import EngineConfig, GeneratedText, Generate
 from prefect_swarm.models.llama.batcher import Batcher
 from prefect_swarm.models.llama.engine import Engine
 from prefect_swarm.models.llama.native import Native
-from prefect_swarm.models.llama.sampling import Job
+from prefect_swarm.models.llama.slots import Job
 from soak_requests import SoakCase, soak_cases
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

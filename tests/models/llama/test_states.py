@@ -10,7 +10,7 @@ from prefect_swarm.models.llama.api import EngineConfig, GeneratedText, Generate
 from prefect_swarm.models.llama.batcher import Batcher
 from prefect_swarm.models.llama.native import Native
 from prefect_swarm.models.llama.prefixes import PrefixFolder
-from prefect_swarm.models.llama.sampling import Job
+from prefect_swarm.models.llama.slots import Job
 
 pytestmark = pytest.mark.model
 
