@@ -107,7 +107,7 @@ def show_run(run: RunFolder) -> None:
     view = view_of(run, is_running=is_executed(run.folder))
     print_run(view, run.result())
     print_questions(run)
-    print_files(run, [step.result for step in view.steps])
+    print_files(run, [step.state for step in view.steps])
 
 
 def _show_page(run: RunFolder, name: ShownPage) -> None:
@@ -151,7 +151,7 @@ def _show_step(run: RunFolder, name: str) -> None:
     shown = replace(step, files=())
     print_page(step_page(view, shown, most_output=SHOWN_CHARS), view)
     print_questions(run, name)
-    print_files(run, [step.result])
+    print_files(run, [step.state])
 
 
 def _no_step(run: RunFolder, name: str, names: list[str]) -> InputError:

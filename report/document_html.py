@@ -67,12 +67,12 @@ def sign_of(status: str) -> str:
 
 def step_line(step: StepView) -> str:
     """Say in a few words what a step took."""
-    tries = step.result.attempts
+    tries = step.state.attempts
     if not tries:
         return step.status
     worked = duration(sum(attempt.duration_s for attempt in tries))
     again = f", {len(tries)} attempts" if len(tries) > 1 else ""
-    critical = ", critical path" if step.result.critical else ""
+    critical = ", critical path" if step.state.critical else ""
     return f"{step.status} in {worked}{again}{critical}"
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from ..errors import Category
 from ..metrics.clock import RunTime
+from ..plan.schedule import StepStatus
 from ..store.attempt import Action
 from ..store.result import Cost, Metrics, Planning, Recall
 from ..store.step import StepState
@@ -210,16 +211,35 @@ class AttemptView:
     """What an attempt was sent and what it answered; "" where nothing is stored (any more).
 
     Attributes:
-        number: As in the step's result.
+        number: As in the step's state.
         instructions: The system prompt.
         sent: The prompt as it was sent, with what it read and what earlier attempts had led to.
-        answered: The answer as the model wrote it.
+        answered: The answer as the model wrote it; of one that runs, the end of it.
+        launched_at: When one that runs started.
+        waiting_since: When one that runs began to wait for its provider; None if it doesn't.
+        waited_s: Seconds that one that runs has waited before.
+        written: Tokens that one that runs has written, estimated.
+        writer: The candidate and request that wrote them.
     """
 
     number: int
     instructions: str = ""
     sent: str = ""
     answered: str = ""
+    launched_at: float = 0.0
+    waiting_since: float | None = None
+    waited_s: float = 0.0
+    written: int = 0
+    writer: tuple[int, int] = (0, 0)
+
+    def wait_s(self, now: float) -> float:
+        """Seconds that one that runs has waited for its provider."""
+        since = self.waiting_since
+        return self.waited_s + (max(0.0, now - since) if since is not None else 0.0)
+
+    def work_s(self, now: float) -> float:
+        """Seconds that one that runs has worked."""
+        return max(0.0, now - self.launched_at - self.wait_s(now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +247,7 @@ class StepView:
     """A step now, or as it ended.
 
     Attributes:
-        result: Its attempts with gates, decisions and calls; the status `unfinished` if it goes on.
+        state: Its attempts with gates, decisions and calls; the status `unfinished` if it goes on.
         status: As the schedule has it: waiting, asked, ready, running, succeeded, failed, skipped,
             cancelled.
         why: What it waits for, or how it ended; "" if there is nothing to say.
@@ -236,11 +256,12 @@ class StepView:
         output: What it made, whole or cut; None if there is nothing.
         output_chars: How long the whole is.
         files: Names of the files that it left.
+        running: The attempt that runs, on a screen that follows a run's events.
     """
 
-    result: StepState
+    state: StepState
     upstream: tuple[str, ...]
-    status: str
+    status: StepStatus
     why: str = ""
     kind: str = "text"
     optional: bool = False
@@ -249,11 +270,21 @@ class StepView:
     output: str | None = None
     output_chars: int = 0
     files: tuple[str, ...] = ()
+    running: AttemptView | None = None
 
     @property
     def id(self) -> str:
         """The step's id."""
-        return self.result.id
+        return self.state.id
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the attempts that ended, and what the running one has written."""
+        return self.state.tokens + (self.running.written if self.running else 0)
+
+    def work_s(self, now: float) -> float:
+        """Seconds worked so far; what still runs counts up to `now`."""
+        return self.state.work_s + (self.running.work_s(now) if self.running else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,6 @@ def _view_of_result(result: SwarmResult) -> RunView:
 
 def _with_excerpt(step: StepView) -> StepView:
     """Show the excerpt that the result has where the whole output is not stored."""
-    if step.output is not None or not step.result.excerpt:
+    if step.output is not None or not step.state.excerpt:
         return step
-    return replace(step, output=step.result.excerpt, output_chars=len(step.result.excerpt))
+    return replace(step, output=step.state.excerpt, output_chars=len(step.state.excerpt))

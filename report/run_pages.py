@@ -145,7 +145,7 @@ def _steps(view: RunView) -> list[Block]:
     more = len(view.steps) - len(links)
     rest = f" and {plural(more, 'more step')}" if more else ""
     blocks: list[Block] = [Paragraph(("Their pages: ", *joined(links, ", "), f"{rest}."))]
-    if taken := taken_line([step.result for step in view.steps]):
+    if taken := taken_line([step.state for step in view.steps]):
         blocks.append(Paragraph((taken,)))
     return blocks
 
@@ -172,7 +172,7 @@ def plan_page(view: RunView) -> Page:
 
 
 def _row(step: StepView) -> tuple[Text, ...]:
-    result = step.result
+    result = step.state
     work = sum(attempt.duration_s for attempt in result.attempts)
     return (
         step.status,
@@ -187,10 +187,10 @@ def _row(step: StepView) -> tuple[Text, ...]:
 
 def _says(step: StepView) -> str:
     """Why it isn't done, or was done elsewhere; or else what is asked."""
-    changed = changed_line(step.result)
-    if step.status == "succeeded" and step.result.taken_from is None:
-        return changed or step.result.prompt
-    return "; ".join(filter(None, [changed, step.why])) or step.result.prompt
+    changed = changed_line(step.state)
+    if step.status == "succeeded" and step.state.taken_from is None:
+        return changed or step.state.prompt
+    return "; ".join(filter(None, [changed, step.why])) or step.state.prompt
 
 
 def needs(upstream: Sequence[str]) -> str:
@@ -293,8 +293,8 @@ _COSTS = "The table says how many tokens each step took."
 
 def timeline_page(view: RunView) -> Page:
     """Write the timeline's page: bars, critical path, figures, attempts, gates and memory."""
-    results = [step.result for step in view.steps]
-    ran = [step for step in view.steps if step.result.attempts]
+    results = [step.state for step in view.steps]
+    ran = [step for step in view.steps if step.state.attempts]
     lead: list[Block] = [status_line(view), way("timeline"), *problem(view)]
     if path := _path(ran):
         lead.append(Paragraph(("Critical path: ", *path, ".")))
@@ -319,13 +319,13 @@ def timeline_page(view: RunView) -> Page:
 
 
 def _path(ran: Sequence[StepView]) -> tuple[Text, ...]:
-    critical = [ref(step.id) for step in ran if step.result.critical]
+    critical = [ref(step.id) for step in ran if step.state.critical]
     more = f" → {len(critical) - _MOST_ON_PATH} more" if len(critical) > _MOST_ON_PATH else ""
     return (*joined(critical[:_MOST_ON_PATH], " → "), *([more] if more else []))
 
 
 def _timeline_row(step: StepView, origin: float) -> tuple[Text, ...]:
-    result = step.result
+    result = step.state
     if not result.attempts:
         return (step.status, ref(step.id), result.agent, *[""] * 5, taken_words(result))
     tries = result.attempts
@@ -349,12 +349,12 @@ def _tokens(attempt: Attempt) -> int:
 
 
 def _timeline_origin(steps: Sequence[StepView]) -> float:
-    return min((step.result.attempts[0].started_at for step in steps), default=0.0)
+    return min((step.state.attempts[0].started_at for step in steps), default=0.0)
 
 
 def _timeline_in_words(ran: Sequence[StepView]) -> str:
-    tries = sum(len(step.result.attempts) for step in ran)
-    last = max(attempt.ended_at for step in ran for attempt in step.result.attempts)
+    tries = sum(len(step.state.attempts) for step in ran)
+    last = max(attempt.ended_at for step in ran for attempt in step.state.attempts)
     return (
         f"{plural(tries, 'attempt')} at {plural(len(ran), 'step')} within "
         f"{last - _timeline_origin(ran):.1f} s; the table says when each step began."

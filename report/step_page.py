@@ -40,7 +40,7 @@ def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS)
         step: The step, with its texts.
         most_output: Characters of its output that are shown.
     """
-    sections = [Section("Prompt", [quoted(step.result.prompt, _SENT_CHARS)])]
+    sections = [Section("Prompt", [quoted(step.state.prompt, _SENT_CHARS)])]
     if reads := _reads(step):
         sections.append(Section("What it read", [reads]))
     if sent := _sent(step):
@@ -52,13 +52,13 @@ def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS)
     if step.files:
         files = bounded_list([(one_line(name, 200),) for name in step.files])
         sections.append(Section("Files that it left", [files]))
-    title = f"{step.id} {step.result.agent}: {step.status}"
+    title = f"{step.id} {step.state.agent}: {step.status}"
     return Page(step.id, title, _lead(view, step), sections)
 
 
 def _lead(view: RunView, step: StepView) -> list[Block]:
     lead: list[Block] = [_line(step), way(step.id), *_relatives(view, step)]
-    result = step.result
+    result = step.state
     if result.change:
         lead.append(Paragraph((f"Changed: {change_line(result.change, result.planned)}",)))
     if result.taken_from is not None:
@@ -73,7 +73,7 @@ def _lead(view: RunView, step: StepView) -> list[Block]:
 
 
 def _line(step: StepView) -> Block:
-    tries = step.result.attempts
+    tries = step.state.attempts
     texts: list[Text] = [Strong(step.status), f"makes {step.kind}"]
     if step.optional:
         texts.append("optional")
@@ -87,10 +87,10 @@ def _line(step: StepView) -> Block:
             duration(sum(attempt.duration_s for attempt in tries)),
             f"{plural(tokens, 'token')}{money}",
         ]
-    if step.result.critical:
+    if step.state.critical:
         texts.append("on the critical path")
-    elif step.result.slack_s is not None:
-        texts.append(f"slack {duration(step.result.slack_s)}")
+    elif step.state.slack_s is not None:
+        texts.append(f"slack {duration(step.state.slack_s)}")
     return Paragraph(joined(texts, " · "))
 
 
@@ -109,8 +109,8 @@ def _reads(step: StepView) -> Table | None:
     if not step.reads:
         return None
     left: dict[str, str] = {}
-    if step.result.attempts:
-        for part in step.result.attempts[-1].left_out:
+    if step.state.attempts:
+        for part in step.state.attempts[-1].left_out:
             how = "a summary in place of" if part.summarised else f"{part.tokens:,} of"
             left[part.name] = f"{how} {part.of:,} tokens"
     rows: list[tuple[Text, ...]] = [
@@ -142,7 +142,7 @@ def _output(step: StepView, most: int) -> list[Block]:
 
 
 def _attempts(step: StepView) -> list[Section]:
-    tries = step.result.attempts
+    tries = step.state.attempts
     texts = {each.number: each for each in step.attempts}
     shown = tries[-_MOST_ATTEMPTS:]
     sections: list[Section] = []

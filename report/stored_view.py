@@ -374,7 +374,7 @@ def _step(
     status = statuses[step.id]
     reason = step.taken_from.words if step.taken_from else step.reason
     return StepView(
-        result=step if step.prompt else step.model_copy(update={"prompt": own.prompt}),
+        state=step if step.prompt else step.model_copy(update={"prompt": own.prompt}),
         upstream=upstream,
         status=status,
         why=why_of(tuple(name for name in upstream if name in statuses), statuses, status, reason),

@@ -14,7 +14,7 @@ from ..data_types import Finite, Moment
 from ..host.url_secrets import masked_urls
 from ..plan.schedule import EndStatus
 from ..plan.task_ir import Tier
-from .attempt import Action
+from .attempt import Action, Attempt, Usage
 
 __all__ = [
     "AnsweredEvent",
@@ -291,6 +291,24 @@ class EndedEvent(RunEvent, frozen=True):
     category: str = ""
     reason: str = ""
 
+    def as_attempt(self) -> Attempt:
+        """Return what it says of the attempt; not validated: other versions write otherwise."""
+        usage = Usage.model_construct(
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cost_usd=self.cost_usd,
+        )
+        return Attempt.model_construct(
+            number=self.attempt,
+            agent=self.agent,
+            tier=self.tier,
+            model=self.model,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            queue_s=self.queue_s,
+            usage=usage,
+        )
+
     @property
     def tokens(self) -> int:
         """Tokens read and written."""
@@ -299,7 +317,7 @@ class EndedEvent(RunEvent, frozen=True):
     @property
     def duration_s(self) -> float:
         """Seconds of work: from start to end, less the wait for the model's turn."""
-        return max(0.0, self.ended_at - self.started_at - self.queue_s)
+        return self.as_attempt().duration_s
 
 
 class _Totals(RunEvent, frozen=True):

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ...metrics.critical_path import critical_path
 from ...plan.schedule import OVER, StepStatus
+from ...report.page import AttemptView, StepView
 from ...store.events import (
     AnsweredEvent,
     AnsweringEvent,
@@ -22,58 +23,13 @@ from ...store.events import (
     TextEvent,
     WaitEvent,
 )
+from ...store.step import StepState
 
-__all__ = ["Board", "BoardRow", "Path", "reduce", "running_path"]
+__all__ = ["Board", "Path", "reduce", "running_path"]
 
 
 Phase = Literal["starting", "planning", "running", "answering", "finished"]
 _TEXT_CHARS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class BoardRow:
-    """One step.
-
-    Attributes:
-        agent: Who made the latest attempt that ended; until then, who is planned to.
-        launched_at: When the latest attempt started, None if none runs.
-        waiting_since: When it began to wait for its provider, None if it doesn't.
-        waited_s: Seconds that the running attempt has waited before.
-        text: The end of what the running attempt has written.
-        written: Tokens that it has written, estimated.
-        writer: The candidate and request that wrote it.
-    """
-
-    id: str
-    agent: str
-    upstream: tuple[str, ...]
-    optional: bool = False
-    status: StepStatus = "waiting"
-    attempts: tuple[EndedEvent, ...] = ()
-    launched_at: float | None = None
-    waiting_since: float | None = None
-    waited_s: float = 0.0
-    note: str = ""
-    text: str = ""
-    written: int = 0
-    writer: tuple[int, int] = (0, 0)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the attempts that ended, and what the running one has written."""
-        return sum(attempt.tokens for attempt in self.attempts) + self.written
-
-    def work_s(self, now: float) -> float:
-        """Seconds worked so far; what still runs counts up to `now`."""
-        past = sum(attempt.duration_s for attempt in self.attempts)
-        if self.launched_at is None:
-            return past
-        return past + max(0.0, now - self.launched_at - self.wait_s(now))
-
-    def wait_s(self, now: float) -> float:
-        """Seconds that the running attempt has waited for its provider."""
-        since = self.waiting_since
-        return self.waited_s + (max(0.0, now - since) if since is not None else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +52,7 @@ class Board:
     run_id: str = ""
     phase: Phase = "starting"
     started_at: float | None = None
-    rows: Mapping[str, BoardRow] = field(default_factory=dict[str, BoardRow])
+    rows: Mapping[str, StepView] = field(default_factory=dict[str, StepView])
     cost_usd: float | None = None
 
     @property
@@ -108,7 +64,7 @@ class Board:
         """Count the steps that have one of these statuses."""
         return sum(row.status in statuses for row in self.rows.values())
 
-    def missing(self, row: BoardRow) -> tuple[str, ...]:
+    def missing(self, row: StepView) -> tuple[str, ...]:
         """Return the steps that a row still waits for."""
         return tuple(name for name in row.upstream if self.rows[name].status not in OVER)
 
@@ -131,7 +87,7 @@ def reduce(board: Board, event: RunEvent) -> Board:
             row = board.rows.get(event.step)
             if row is None and board.phase == "planning" and isinstance(event, StartedEvent):
                 # It is complete in a plan that is still being written.
-                row = BoardRow(event.step, agent="", upstream=())
+                row = _row(event.step)
             if row is None:
                 return board
             rows = {**board.rows, row.id: _changed(row, event)}
@@ -140,24 +96,33 @@ def reduce(board: Board, event: RunEvent) -> Board:
 
 def running_path(board: Board, now: float) -> Path:
     """Return the critical path so far, through the steps that ended or run at `now`."""
-    ran = [row for row in board.rows.values() if row.attempts or row.launched_at is not None]
+    ran = [row for row in board.rows.values() if row.state.attempts or row.running is not None]
     seconds = {row.id: row.work_s(now) for row in ran}
     steps = critical_path(seconds, {row.id: row.upstream for row in ran})
     return Path(steps, sum(seconds[name] for name in steps))
 
 
-def _rows(event: PlannedEvent, before: Mapping[str, BoardRow]) -> dict[str, BoardRow]:
+def _rows(event: PlannedEvent, before: Mapping[str, StepView]) -> dict[str, StepView]:
     """Return the rows of a plan; steps that started before it was there go on."""
     rows = {
-        step.id: BoardRow(step.id, step.agent, step.upstream, step.optional) for step in event.steps
+        step.id: _row(step.id, step.agent, step.upstream, step.optional) for step in event.steps
     }
     for name, row in before.items():
         if name in rows and row.status == "running":
             planned = rows[name]
+            state = row.state.model_copy(update={"agent": planned.state.agent})
             rows[name] = replace(
-                row, agent=planned.agent, upstream=planned.upstream, optional=planned.optional
+                row, state=state, upstream=planned.upstream, optional=planned.optional
             )
     return rows
+
+
+def _row(
+    name: str, agent: str = "", upstream: tuple[str, ...] = (), optional: bool = False
+) -> StepView:
+    # Not validated: it is shown as it is, whatever the run's log says.
+    state = StepState.model_construct(id=name, agent=agent, status="unfinished")
+    return StepView(state, upstream, "waiting", optional=optional)
 
 
 def _with_ready(board: Board) -> Board:
@@ -170,60 +135,45 @@ def _with_ready(board: Board) -> Board:
     return replace(board, rows=rows)
 
 
-def _changed(row: BoardRow, event: RunEvent) -> BoardRow:
+def _changed(row: StepView, event: RunEvent) -> StepView:
+    running = row.running
     match event:
         case StartedEvent():
-            return replace(
-                row,
-                status="running",
-                launched_at=event.at,
-                waiting_since=None,
-                waited_s=0.0,
-                note=f"attempt {event.attempt} on {event.tier}",
-                text="",
-                written=0,
-            )
+            started = AttemptView(event.attempt, launched_at=event.at)
+            note = f"attempt {event.attempt} on {event.tier}"
+            return replace(row, status="running", why=note, running=started)
         case WaitEvent(kind="waiting"):
-            return replace(row, waiting_since=event.at, note=event.words)
+            waits = running and replace(running, waiting_since=event.at)
+            return replace(row, running=waits, why=event.words)
         case WaitEvent():
-            return replace(row, waiting_since=None, waited_s=row.wait_s(event.at), note="")
-        case TextEvent():
-            return _written(row, event)
+            goes_on = running and replace(
+                running, waiting_since=None, waited_s=running.wait_s(event.at)
+            )
+            return replace(row, running=goes_on, why="")
+        case TextEvent() if running is not None:
+            return replace(row, running=_written(running, event))
         case EndedEvent():
             return _ended(row, event)
         case AskedEvent():
-            return _stopped(row, "asked", event.title)
+            return replace(row, status="asked", why=event.title, running=None)
         case AnsweredEvent() if row.status == "asked":
-            return replace(row, status="ready", note=f"{event.verdict} by a person")
+            return replace(row, status="ready", why=f"{event.verdict} by a person")
         case _:
             return row
 
 
-def _written(row: BoardRow, event: TextEvent) -> BoardRow:
-    if row.launched_at is None:
-        return row
+def _written(running: AttemptView, event: TextEvent) -> AttemptView:
     writer = (event.sample, event.request)
-    before = row.text if writer == row.writer else ""
+    before = running.answered if writer == running.writer else ""
     text = (before + event.text)[-_TEXT_CHARS:]
-    return replace(row, text=text, written=event.tokens, writer=writer)
+    return replace(running, answered=text, written=event.tokens, writer=writer)
 
 
-def _ended(row: BoardRow, event: EndedEvent) -> BoardRow:
-    attempts, agent = row.attempts, row.agent
+def _ended(row: StepView, event: EndedEvent) -> StepView:
+    state = row.state
     # A step that was refused before its attempt began reports the attempt before.
-    if len(attempts) < event.attempt:
-        attempts, agent = (*attempts, event), event.agent or agent
+    if len(state.attempts) < event.attempt:
+        made = (*state.attempts, event.as_attempt())
+        state = state.model_copy(update={"attempts": made, "agent": event.agent or state.agent})
     status: StepStatus = "ready" if event.kind == "retrying" else event.kind
-    return _stopped(replace(row, agent=agent, attempts=attempts), status, event.reason)
-
-
-def _stopped(row: BoardRow, status: StepStatus, note: str) -> BoardRow:
-    return replace(
-        row,
-        status=status,
-        launched_at=None,
-        waiting_since=None,
-        note=note,
-        text="",
-        written=0,
-    )
+    return replace(row, state=state, status=status, why=event.reason, running=None)

@@ -346,4 +346,4 @@ def _is_shown(block: Block, view: RunView) -> bool:
 
 
 def _drawn(view: RunView) -> list[str]:
-    return timeline([step.result for step in view.steps], console().width)
+    return timeline([step.state for step in view.steps], console().width)

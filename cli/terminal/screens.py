@@ -17,13 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 from ...metrics.clock import run_time
+from ...report.page import StepView
 from ...store.event_buffer import EventBuffer
 from ...store.event_log import to_line
 from ...store.event_wording import LogState, log_line
 from ...store.events import BeganEvent, FinishedEvent, RunEvent, WaitEvent
 from ...text import dollars, duration, escaped, one_line, plural, visible
 from ..process import spinner_name
-from .board import Board, BoardRow, reduce, running_path
+from .board import Board, reduce, running_path
 
 __all__ = ["JsonScreen", "LiveScreen", "PlainScreen", "draw", "line_of", "shown_rows"]
 
@@ -226,7 +227,7 @@ def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: st
     return Group(*parts)
 
 
-def shown_rows(rows: Sequence[BoardRow], limit: int) -> list[BoardRow]:
+def shown_rows(rows: Sequence[StepView], limit: int) -> list[StepView]:
     """Choose the steps there is room for, those where something happens first."""
     if len(rows) <= limit:
         return list(rows)
@@ -234,7 +235,7 @@ def shown_rows(rows: Sequence[BoardRow], limit: int) -> list[BoardRow]:
     return [rows[i] for i in sorted(chosen)]
 
 
-def _steps(board: Board, rows: Sequence[BoardRow], path: Sequence[str], now: float) -> Table:
+def _steps(board: Board, rows: Sequence[StepView], path: Sequence[str], now: float) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for name in ("", "Step", "Who", "Status"):
         table.add_column(name, no_wrap=True)
@@ -246,23 +247,27 @@ def _steps(board: Board, rows: Sequence[BoardRow], path: Sequence[str], now: flo
         table.add_row(
             "*" if row.id in path else "",
             row.id,
-            Text(one_line(row.agent, 30)),
-            Text("waiting" if row.waiting_since is not None else status, style=style),
-            duration(work) if (work := row.work_s(now)) or row.attempts else "",
+            Text(one_line(row.state.agent, 30)),
+            Text("waiting" if _is_waiting(row) else status, style=style),
+            duration(work) if (work := row.work_s(now)) or row.state.attempts else "",
             f"{row.tokens:,}" if row.tokens else "",
             Text(_detail(board, row), style="dim"),
         )
     return table
 
 
-def _detail(board: Board, row: BoardRow) -> str:
+def _is_waiting(row: StepView) -> bool:
+    return row.running is not None and row.running.waiting_since is not None
+
+
+def _detail(board: Board, row: StepView) -> str:
     if row.status == "waiting":
         return f"for {', '.join(board.missing(row)[:6])}"
     if row.status == "ready":
-        return one_line(row.note, 60) or "for a free slot"
-    if row.status == "running" and row.text and row.waiting_since is None:
-        return _end_of(row.text, 60)
-    return "" if row.status == "succeeded" else one_line(row.note, 60)
+        return one_line(row.why, 60) or "for a free slot"
+    if row.running is not None and row.running.answered and not _is_waiting(row):
+        return _end_of(row.running.answered, 60)
+    return "" if row.status == "succeeded" else one_line(row.why, 60)
 
 
 def _end_of(text: str, limit: int) -> str:

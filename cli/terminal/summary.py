@@ -347,9 +347,9 @@ def _print_unfinished(view: RunView) -> None:
     if view.steps:
         done = sum(step.output is not None for step in view.steps)
         print_text(f"{done} of {plural(len(view.steps), 'step')} finished.")
-    if taken := taken_line([step.result for step in view.steps]):
+    if taken := taken_line([step.state for step in view.steps]):
         print_text(taken)
-    begun = next((step.id for step in view.steps if step.result.attempts), None)
+    begun = next((step.id for step in view.steps if step.state.attempts), None)
     if begun is not None:
         print_text(f"Look closer: prefect-swarm inspect {view.run_id} --step {begun}")
     if view.problem:

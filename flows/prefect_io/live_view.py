@@ -104,7 +104,7 @@ class LiveRun:
         }
         reason = record.taken_from.words if record.taken_from else record.reason
         return StepView(
-            result=result,
+            state=result,
             upstream=step.upstream,
             status=status,
             why=why_of(step.upstream, statuses, status, reason),

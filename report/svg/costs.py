@@ -30,8 +30,7 @@ class Spent:
 def by_step(view: RunView) -> list[Spent]:
     """Return the cost of each step, most first, and the rest of the run; bounded."""
     steps = [
-        Spent(f"{step.id} {step.result.agent}", _of_step(step.result.attempts))
-        for step in view.steps
+        Spent(f"{step.id} {step.state.agent}", _of_step(step.state.attempts)) for step in view.steps
     ]
     found = sorted(
         (spent for spent in steps if spent.usage.tokens),
@@ -48,7 +47,7 @@ def by_model(view: RunView) -> list[Spent]:
     """Return what each model took, most first, and what is not known of which it was."""
     models: dict[str, list[Usage]] = {}
     for step in view.steps:
-        for attempt in step.result.attempts:
+        for attempt in step.state.attempts:
             models.setdefault(attempt.model, []).append(attempt.usage)
     if view.planning and view.planning.model and view.planning.usage.tokens:
         models.setdefault(view.planning.model, []).append(view.planning.usage)

@@ -198,7 +198,7 @@ class _Card:
     def head(self) -> str:
         if self.small:
             return fitted(self.step.id, 6)
-        return fitted(f"{self.step.id} {self.step.result.agent}", _HEAD)
+        return fitted(f"{self.step.id} {self.step.state.agent}", _HEAD)
 
     @property
     def below(self) -> str:
@@ -209,9 +209,9 @@ class _Card:
     def title(self) -> str:
         step = self.step
         why = f" {step.why}." if step.why else ""
-        path = " It is on the critical path." if step.result.critical else ""
-        name = f"{step.id} · {step.result.agent}: {step.status}{took(step)}."
-        return safe(f"{name}{path}{why} {one_line(step.result.prompt, 160)}")
+        path = " It is on the critical path." if step.state.critical else ""
+        name = f"{step.id} · {step.state.agent}: {step.status}{took(step)}."
+        return safe(f"{name}{path}{why} {one_line(step.state.prompt, 160)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
 
 def graph_says(view: RunView) -> str:
     """Say in words what the graph shows."""
-    path = " → ".join(step.id for step in view.steps if step.result.critical)
+    path = " → ".join(step.id for step in view.steps if step.state.critical)
     counts: dict[str, int] = {}
     for step in view.steps:
         counts[step.status] = counts.get(step.status, 0) + 1
@@ -279,7 +279,7 @@ def graph_says(view: RunView) -> str:
 
 def took(step: StepView) -> str:
     """Say how long a step's attempts worked and how many there were; "" if there were none."""
-    tries = step.result.attempts
+    tries = step.state.attempts
     if not tries:
         return ""
     again = f", {len(tries)} tries" if len(tries) > 1 else ""
@@ -333,7 +333,7 @@ def _grids(
     found: list[_Grid] = []
     for group in groups:
         if len(group) > 1:
-            agents = {steps[name].result.agent for name in group}
+            agents = {steps[name].state.agent for name in group}
             who = f" · {agents.pop()}" if len(agents) == 1 else ""
             box = layout.boxes[group[0]]
             room = int((box.width - 2 * _PAD) / 6.4)
@@ -344,7 +344,7 @@ def _grids(
 def _arrows(
     layout: PlacedGraph, inside: Mapping[str, Sequence[str]], steps: dict[str, StepView]
 ) -> list[_Arrow]:
-    critical = {name for name, step in steps.items() if step.result.critical}
+    critical = {name for name, step in steps.items() if step.state.critical}
     found = [
         _Arrow(_path(points), not critical.isdisjoint(inside[a]) and on_path(inside[b], critical))
         for (a, b), points in layout.arrows.items()

@@ -61,9 +61,9 @@ class Lane:
 
 def lanes(view: RunView) -> tuple[list[Lane], float]:
     """Return a lane for each step that ran, and the seconds that all of them take."""
-    ran = [step for step in view.steps if step.result.attempts]
-    origin = min((step.result.attempts[0].started_at for step in ran), default=0.0)
-    made = [Lane(step, _turns(step.result, origin)) for step in ran]
+    ran = [step for step in view.steps if step.state.attempts]
+    origin = min((step.state.attempts[0].started_at for step in ran), default=0.0)
+    made = [Lane(step, _turns(step.state, origin)) for step in ran]
     last = max((span.end_s for lane in made for t in lane.turns for span in t.spans), default=0.0)
     return made, last
 
@@ -194,7 +194,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
         lanes=[
             {
                 "step": lane.step,
-                "name": fitted(f"{lane.step.id} {lane.step.result.agent}", 28),
+                "name": fitted(f"{lane.step.id} {lane.step.state.agent}", 28),
                 "end": scale.x(max(span.end_s for turn in lane.turns for span in turn.spans)),
                 "took": _took(lane),
                 "turns": [(turn, [scale.drawn(s) for s in turn.spans]) for turn in lane.turns],
@@ -213,7 +213,7 @@ def timeline_says(view: RunView) -> str:
         return "No step ran yet."
     tries = sum(len(lane.turns) for lane in made)
     longest = max(made, key=lambda lane: lane.turns[-1].end_s)
-    waited = sum(attempt.queue_s for lane in made for attempt in lane.step.result.attempts)
+    waited = sum(attempt.queue_s for lane in made for attempt in lane.step.state.attempts)
     return (
         f"The timeline of {plural(len(made), 'step')} in {plural(tries, 'attempt')} over "
         f"{duration(last_s)}; they waited {duration(waited)} for models. "
@@ -240,7 +240,7 @@ def _whole(view: RunView) -> list[_Stretch]:
 
 def _took(lane: Lane) -> str:
     if lane.step.status in ("succeeded", "running"):
-        return seconds(sum(attempt.duration_s for attempt in lane.step.result.attempts))
+        return seconds(sum(attempt.duration_s for attempt in lane.step.state.attempts))
     return lane.step.status
 
 

@@ -118,16 +118,16 @@ def test_a_steps_page_says_what_was_sent_read_and_made() -> None:
     page = step_page(BUSY, step)
     words = words_of(page)
     assert titles(page)[0] == "Prompt"
-    assert step.result.prompt in words
+    assert step.state.prompt in words
     assert step.attempts[-1].sent[:200] in words
     assert step.output is not None
     assert step.output[:200] in words
     tries = [title for title in titles(page) if title.startswith("Attempt ")]
-    assert len(tries) == len(step.result.attempts)
+    assert len(tries) == len(step.state.attempts)
 
 
 def test_attempts_are_compared_with_the_ones_before() -> None:
-    step = next(step for step in BUSY.steps if len(step.result.attempts) > 1)
+    step = next(step for step in BUSY.steps if len(step.state.attempts) > 1)
     texts = tuple(
         replace(text, answered=f"same\nversion {text.number}\n") for text in step.attempts
     )

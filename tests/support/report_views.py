@@ -110,7 +110,7 @@ def step(name: str, agent: str, *tries: Attempt, upstream: str = "", **fields: A
 
 
 def view_of_steps(*steps: StepView, status: str = "completed", answer: str = "") -> RunView:
-    tries = [each for found in steps for each in found.result.attempts]
+    tries = [each for found in steps for each in found.state.attempts]
     usage = sum((each.usage for each in tries), Usage())
     start = min((each.started_at for each in tries), default=1000.0)
     end = max((each.ended_at for each in tries), default=1000.0)

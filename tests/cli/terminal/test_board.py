@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from prefect_swarm.cli.terminal.board import Board, reduce, running_path
 from prefect_swarm.cli.terminal.screens import PlainScreen, draw
+from prefect_swarm.report.page import StepView
 from prefect_swarm.store.events import (
     AnsweredEvent,
     AnsweringEvent,
@@ -63,6 +64,14 @@ def after(events: Iterable[RunEvent]) -> Board:
     for event in events:
         board = reduce(board, event)
     return board
+
+
+def text_of(row: StepView) -> str:
+    return row.running.answered if row.running else ""
+
+
+def wait_s(row: StepView, now: float) -> float:
+    return row.running.wait_s(now) if row.running else 0.0
 
 
 def statuses(board: Board) -> dict[str, str]:
@@ -141,9 +150,9 @@ def test_an_attempt_that_is_reported_twice_counts_once() -> None:
 def test_a_step_that_was_given_to_somebody_else_has_their_name() -> None:
     theirs = S1_DONE.model_copy(update={"agent": "Bob", "attempt": 2})
     board = after((*BEGIN, *LAUNCHED, S1_RETRIED))
-    assert board.rows["S1"].agent == "Ann"
+    assert board.rows["S1"].state.agent == "Ann"
     board = after((*BEGIN, *LAUNCHED, S1_RETRIED, theirs))
-    assert board.rows["S1"].agent == "Bob"
+    assert board.rows["S1"].state.agent == "Bob"
 
 
 def test_a_run_that_starts_again_begins_with_an_empty_board() -> None:
@@ -192,10 +201,10 @@ GOES_ON = WaitEvent(kind="resumed", at=115.0, step="S1")
 
 def test_a_wait_for_a_provider_is_no_work() -> None:
     waiting = after([*BEGIN, *LAUNCHED, WAITS]).rows["S1"]
-    assert (waiting.status, waiting.note) == ("running", WAITS.words)
-    assert (waiting.work_s(110.0), waiting.wait_s(110.0)) == (1.0, 7.0)
+    assert (waiting.status, waiting.why) == ("running", WAITS.words)
+    assert (waiting.work_s(110.0), wait_s(waiting, 110.0)) == (1.0, 7.0)
     gone_on = after([*BEGIN, *LAUNCHED, WAITS, GOES_ON]).rows["S1"]
-    assert (gone_on.work_s(120.0), gone_on.wait_s(120.0), gone_on.note) == (6.0, 12.0, "")
+    assert (gone_on.work_s(120.0), wait_s(gone_on, 120.0), gone_on.why) == (6.0, 12.0, "")
 
 
 def test_who_is_waited_for_is_said_in_a_line() -> None:
@@ -215,9 +224,9 @@ def written(text: str, tokens: int, request: int = 1) -> TextEvent:
 def test_a_running_step_shows_what_it_writes_until_it_ends() -> None:
     events = (*BEGIN, *LAUNCHED, written("Tea ", 1), written("is hot.", 3))
     row = after(events).rows["S1"]
-    assert (row.text, row.tokens) == ("Tea is hot.", 3)
+    assert (text_of(row), row.tokens) == ("Tea is hot.", 3)
     row = after((*events, S1_DONE)).rows["S1"]
-    assert (row.text, row.tokens) == ("", 7)
+    assert (text_of(row), row.tokens) == ("", 7)
 
 
 def test_the_end_of_what_a_running_step_writes_is_drawn_with_tokens_and_cost() -> None:
@@ -236,7 +245,7 @@ def test_the_end_of_what_a_running_step_writes_is_drawn_with_tokens_and_cost() -
 
 def test_a_request_that_is_sent_again_begins_its_text_again() -> None:
     events = (*BEGIN, *LAUNCHED, written("Half an ans", 3), written("Tea", 1, request=2))
-    assert after(events).rows["S1"].text == "Tea"
+    assert text_of(after(events).rows["S1"]) == "Tea"
 
 
 @pytest.mark.parametrize("event", [written("Tea", 1), SpentEvent(cost_usd=0.5)])
@@ -261,7 +270,7 @@ def test_a_step_that_starts_before_the_plan_is_there_goes_on_in_it() -> None:
     assert board.count("running") == 1
     board = reduce(board, BEGIN[1])
     assert [*board.rows] == ["S1", "S2", "S3"]
-    assert (board.rows["S1"].status, board.rows["S1"].agent) == ("running", "Ann")
+    assert (board.rows["S1"].status, board.rows["S1"].state.agent) == ("running", "Ann")
     assert board.rows["S1"].work_s(102.5) == 2.0
 
 
@@ -282,7 +291,7 @@ def test_a_step_that_is_asked_about_waits_for_approval_until_it_is_answered() ->
 
 def test_an_attempt_that_waits_in_its_middle_runs_no_more() -> None:
     board = after((*BEGIN, *LAUNCHED, ASKED))
-    assert board.rows["S1"].launched_at is None
+    assert board.rows["S1"].running is None
     assert board.rows["S1"].work_s(200.0) == 0.0
 
 
