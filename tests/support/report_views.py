@@ -93,7 +93,7 @@ def step(name: str, agent: str, *tries: Attempt, upstream: str = "", **fields: A
         excerpt=str(fields.get("output") or "")[:200],
     )
     return StepView(
-        result=result,
+        state=result,
         upstream=tuple(upstream.split()),
         status=status,
         attempts=tuple(
