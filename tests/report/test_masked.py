@@ -14,7 +14,7 @@ HIDDEN = "hunter22-correct-horse"
 def test_a_known_value_is_masked_wherever_it_stands() -> None:
     view = busy_view()
     leaked = view.steps[0].state.model_copy(update={"reason": f"refused {HIDDEN}"})
-    step = replace(view.steps[0], result=leaked, output=f"it is {HIDDEN}")
+    step = replace(view.steps[0], state=leaked, output=f"it is {HIDDEN}")
     shown = masked(replace(view, answer=HIDDEN, steps=(step, *view.steps[1:])), {HIDDEN})
     assert HIDDEN not in repr(shown)
     assert "…masked…" in shown.steps[0].state.reason
