@@ -248,7 +248,7 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         # A server that isn't there is an error now, and not after the patience of a request.
         await check_served(model, probe=False)
         # As a run's planner is shown it, except for the memory, which a dry run doesn't open.
-        async with toolsets_of_run("plan", options) as toolsets:
+        async with toolsets_of_run(options) as toolsets:
             facts = await gather_facts(
                 source.objective, options, price_of_name, None, toolsets=toolsets
             )

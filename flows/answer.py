@@ -17,7 +17,6 @@ from ..tasks.subagent.answer import cut_mark, extract
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from .answer_type import answer_problem
 from .context import RunContext
-from .control import RunControl
 from .event_log import text_events
 from .prefect_io.task_runs import result_in, run_task, states_of
 
@@ -25,10 +24,6 @@ __all__ = [
     "Answering",
     "RunAnswer",
 ]
-
-
-# `answered_as` sets it around a call of the flow, whose parameters are JSON; a run that another
-# process resumes is held to the schema alone.
 
 
 _TRIES = 3
@@ -61,7 +56,6 @@ class Answering:
     """
 
     context: RunContext
-    control: RunControl
     done_when: Sequence[str] = ()
     check: Callable[[str], str] = lambda _: ""
     usage: Usage = field(init=False, default_factory=Usage)
@@ -168,7 +162,7 @@ class Answering:
             with text_events(
                 self.context.emit, event, of_providers=self.context.options.stream_text
             ):
-                _, content = await self.control.unless_cancelled(asking)
+                _, content = await self.context.control.unless_cancelled(asking)
             if (result := result_in(content)) is None:
                 return f"The answer could not be written: {content!r}"
             usage = result.usage

@@ -24,8 +24,8 @@ from ..plan.task_ir import Tier
 from ..store.attempt import Attempt, Decision, Usage, excerpt
 from ..store.events import DecisionEvent
 from ..store.step import StepState
+from ..tasks.context import task_context
 from ..tasks.failure_router import Bounds, route
-from ..tasks.race import race
 from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .candidate import Candidate, Candidates, Inspections
@@ -142,14 +142,11 @@ class Attempts:
             taken = decision is None and self._take_prestarted(fitting)
             request = fitting if taken else await self.context.ledger.reserve(fitting)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
-        # The samples are task runs, which take no event: they look the race up by this name.
-        name = f"{self.context.key}.{launch.step}.{launch.attempt}"
-        with race(name) as won:
+        won = asyncio.Event()
+        with task_context(won=won):
 
             async def draw(n: int) -> Candidate:
-                sample = attempt_request(
-                    self.context, record, launch, decision, sample=n, race_name=name
-                )
+                sample = attempt_request(self.context, record, launch, decision, sample=n)
                 read = {"upstream": fitting.upstream, "summarised": fitting.summarised}
                 request = await self.context.ledger.reserve(sample.model_copy(update=read))
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
@@ -175,10 +172,8 @@ class Attempts:
         Args:
             done: The steps that are over already.
         """
-        if (ahead := self.context.ahead) is None:
-            return
         roots = [step for step in self.context.plan.steps if not step.upstream]
-        await ahead.settle_on(
+        await self.context.prestarted.settle_on(
             attempt_request(self.context, self.context.records[step.id], launch, None)
             for step in roots
             if step.id not in done
@@ -187,10 +182,9 @@ class Attempts:
 
     def _take_prestarted(self, request: SubagentRequest) -> bool:
         """Whether its answer was asked for ahead of the plan; not for a step that begins again."""
-        ahead = self.context.ahead
-        if ahead is None or self.context.restart_counts.get(request.step):
+        if self.context.restart_counts.get(request.step):
             return False
-        return ahead.take(request)
+        return self.context.prestarted.take(request)
 
     async def _candidate(
         self, record: StepState, request: SubagentRequest, label: str

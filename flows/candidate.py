@@ -26,14 +26,14 @@ from ..metrics.clock import run_time
 from ..plan.compile import CompiledStep
 from ..store.attempt import excerpt
 from ..store.events import EventSink, GateEvent, TextEvent
-from ..tasks.gates import Inspection, Verdicts, gates, verdicts_to
+from ..tasks.context import AttemptBudget, task_context
+from ..tasks.gates import Inspection, Verdicts, gates
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
-from ..tasks.subagent.tool_loop import AttemptBudget, allowed
 from ..text import visible
 from .bounds import Ledger
 from .context import RunContext
-from .event_log import call_events, text_events
+from .event_log import call_sink, text_events
 from .prefect_io.task_runs import result_in, run_task
 
 __all__ = ["Candidate", "Candidates", "Inspections"]
@@ -112,8 +112,8 @@ class _Line:
             found_early[result.gate] = result
             self.inspections.emit(_gate_event(self.request, result))
 
-        inspection = Inspection.of(self.request.cache_key(), names, subject, self.request.race)
-        with verdicts_to(handle, self.inspections.light):
+        inspection = Inspection.of(self.request.cache_key(), names, subject)
+        with task_context(on_verdict=handle, light=self.inspections.light):
             state, content = await run_task(
                 gates,
                 inspection,
@@ -234,7 +234,8 @@ class Candidates:
         budget = AttemptBudget(partial(self.context.ledger.extend, request.key))
         usage, is_exact = None, False
         try:
-            with allowed(budget), call_events(self.context.emit, request):
+            tool_calls = call_sink(self.context.emit, request)
+            with task_context(budget=budget, on_tool_call=tool_calls):
                 state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()

@@ -8,14 +8,17 @@ from typing import Any
 
 from prefect.client.schemas.objects import State
 
+from ..memory.store import Store
 from ..metrics.critical_path import critical_path, seconds_of, slacks
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.output import StepOutput
-from ..store.events import EventSink, null_sink
+from ..store.events import EventSink
 from ..store.folder import RunFolder
 from ..store.step import StepState
 from ..tasks.subagent.request import CallLimits
+from ..toolsets.catalogue import Catalogue
 from .bounds import Ledger, Models, call_limits
+from .control import RunControl
 from .options import SwarmOptions
 from .prestart import PrestartedRequests
 
@@ -61,33 +64,47 @@ async def save_step_aside(run: RunFolder, record: StepState) -> None:
     await run.write_step_aside(record.stored())
 
 
+_NO_PLAN = CompiledPlan("", (), None, (), "chat", (), "")
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """One run of one plan.
+    """One run, as all its parts share it.
 
     Attributes:
         flow_run_id: Prefect's id of the flow run.
-        records: What is known of each step, by its id; a record changes, the mapping doesn't.
+        objective: What is wanted.
         ledger: What the run may still spend.
+        emit: Where events go.
+        control: How the code around the flow stops the run, and who asks a person.
+        inputs: Texts to work on, by their names.
+        models: What is known of the models.
+        toolsets: What agents may work with.
+        memory: What earlier runs have left; None for a run without.
+        prestarted: Requests that are made before the plan is complete.
+        plan: The compiled plan; it has no steps before there is one.
+        records: What is known of each step, by its id; a record changes, the mapping doesn't.
         plan_state: The Prefect state that steps without upstream wait for.
         restart_counts: How often each step was begun again after its run had failed; see
             `RunFolder.begin_again`.
-        models: What is known of the models.
-        tell: Hears of what happens in the run.
-        ahead: What was asked ahead of the plan, if anything could be.
     """
 
-    plan: CompiledPlan
     run: RunFolder
     flow_run_id: str
+    objective: str
     options: SwarmOptions
-    records: Mapping[str, StepState]
     ledger: Ledger
+    emit: EventSink
+    prestarted: PrestartedRequests
+    control: RunControl = field(default_factory=RunControl)
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    models: Models = field(default_factory=Models)
+    toolsets: Catalogue = field(default_factory=Catalogue)
+    memory: Store | None = None
+    plan: CompiledPlan = _NO_PLAN
+    records: Mapping[str, StepState] = field(default_factory=dict[str, StepState])
     plan_state: State[Any] | None = None
     restart_counts: Mapping[str, int] = field(default_factory=dict[str, int])
-    models: Models = field(default_factory=Models)
-    emit: EventSink = null_sink
-    ahead: PrestartedRequests | None = None
 
     @property
     def key(self) -> str:

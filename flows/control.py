@@ -17,7 +17,7 @@ from ..tasks.race import LostError, run_until
 
 if TYPE_CHECKING:
     # The command line hears of progress before it needs Prefect, which blocks import.
-    from ..models.provider_waits import Waiting
+    from ..models.request_context import Waiting
 
 __all__ = [
     "AskPerson",

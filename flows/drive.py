@@ -27,13 +27,12 @@ from ..plan.schedule import (
     Wait,
 )
 from ..store.attempt import Attempt, excerpt
-from ..store.events import EndedEvent, EndKind, EventSink, ReadyEvent, StartedEvent
+from ..store.events import EndedEvent, EndKind, ReadyEvent, StartedEvent
 from ..store.question import RunWaitingError
 from .approval import Asking
 from .attempt import Attempts
 from .bounds import concurrency_limits
 from .context import RunContext, save_step, save_step_aside
-from .control import RunControl
 
 __all__ = ["Driver"]
 
@@ -54,16 +53,12 @@ class Driver:
     Attributes:
         asking: What a person is asked.
         restored: Ids of the steps that had succeeded in an earlier process.
-        begun: Ids of the steps whose first attempt has a started event.
     """
 
     context: RunContext
     attempts: Attempts
-    control: RunControl
-    emit: EventSink
     asking: Asking
     restored: frozenset[str] = frozenset()
-    begun: frozenset[str] = frozenset()
     clock: Callable[[], float] = field(default=run_time)
     _schedule: Schedule = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
@@ -71,6 +66,7 @@ class Driver:
     )
     _ready: set[str] = field(init=False, default_factory=set[str])
     _waits_since: dict[str, float] = field(init=False, default_factory=dict[str, float])
+    _prestarted: frozenset[str] = field(init=False, default=frozenset())
     _status: RunStatus | Literal["edited"] | None = field(init=False, default=None)
     _waits: bool = field(init=False, default=False)
     _person: asyncio.Task[None] | None = field(init=False, default=None)
@@ -78,7 +74,6 @@ class Driver:
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
         self._schedule = Schedule(limits)
-        self._ready.update(self.begun)
 
     async def drive(self) -> RunStatus | Literal["edited"]:
         """Run the plan to its end; `edited` if another plan is to take its place.
@@ -86,7 +81,10 @@ class Driver:
         Raises:
             RunWaitingError: Nothing goes on before a person answers, and nobody asks them here.
         """
-        cancel = asyncio.create_task(self.control.cancel.wait())
+        # The first attempts of these are under way, and were reported.
+        self._prestarted = self.context.prestarted.begun
+        self._ready.update(self._prestarted)
+        cancel = asyncio.create_task(self.context.control.cancel.wait())
         watched: set[asyncio.Task[Any]] = {cancel}
         try:
             await self._advance(self._plan())
@@ -115,11 +113,10 @@ class Driver:
         wanted = self.context.options.approve
         steps = self.context.plan.steps
         marked = frozenset(step.id for step in steps if step.approval)
-        ahead = self.context.ahead
         return PlanExtended(
             steps,
             self.restored,
-            under_way=ahead.under_way if ahead else frozenset(),
+            under_way=self.context.prestarted.under_way,
             approval=marked if "steps" in wanted else frozenset(),
             # A plan that a person wrote themselves needs nobody's approval.
             asked="plan" in wanted and not self.asking.edits,
@@ -149,9 +146,9 @@ class Driver:
         if self._person is not None:
             return
         questions = self.asking.pending
-        if self.control.ask_person is None:
+        if self.context.control.ask_person is None:
             raise RunWaitingError(self.context.run.run_id, questions)
-        asked = self.control.ask_person(self.context.run, questions)
+        asked = self.context.control.ask_person(self.context.run, questions)
         self._person = asyncio.create_task(asked)
 
     async def _stop_asking(self) -> None:
@@ -173,7 +170,7 @@ class Driver:
         record = self.context.records[step]
         self._save(step)
         kind: EndKind = "skipped" if record.status == "skipped" else "failed"
-        self.emit(_ended(kind, step, None, record.reason))
+        self.context.emit(_ended(kind, step, None, record.reason))
 
     async def _take_ended(self) -> None:
         """Take the ends of all attempts that are over; nothing follows before they are kept."""
@@ -223,8 +220,8 @@ class Driver:
         for command in commands:
             match command:
                 case Launch(step, attempt, tier):
-                    if attempt > 1 or step not in self.begun:
-                        self.emit(StartedEvent(step=step, attempt=attempt, tier=tier))
+                    if attempt > 1 or step not in self._prestarted:
+                        self.context.emit(StartedEvent(step=step, attempt=attempt, tier=tier))
                     ready_at = self._waits_since.pop(step, None)
                     work = self.attempts.run_attempt(command, ready_at)
                     self._running[step] = asyncio.create_task(work)
@@ -251,7 +248,7 @@ class Driver:
         else:
             record.end(self.asking.rejection)
         self._save(step)
-        self.emit(_ended("skipped", step, None, record.reason))
+        self.context.emit(_ended("skipped", step, None, record.reason))
 
     def _save(self, step: str) -> None:
         save_step(self.context.run, self.context.records[step])
@@ -265,23 +262,23 @@ class Driver:
                 self._waits_since.setdefault(step, now)
             if status in ("ready", "running") and step not in self._ready:
                 self._ready.add(step)
-                self.emit(ReadyEvent(step=step))
+                self.context.emit(ReadyEvent(step=step))
 
     def _report_attempts(self, step: str) -> None:
         """Tell of the attempts of a step that had succeeded in an earlier process or run."""
         record = self.context.records[step]
         if record.taken_from is not None:
-            self.emit(_ended("succeeded", step, None, record.taken_from.words))
+            self.context.emit(_ended("succeeded", step, None, record.taken_from.words))
             return
         *failed, last = record.attempts
         for attempt in failed:
-            self.emit(_ended("retrying", step, attempt))
-        self.emit(_ended("succeeded", step, last))
+            self.context.emit(_ended("retrying", step, attempt))
+        self.context.emit(_ended("succeeded", step, last))
 
     def _report_end(self, event: AttemptFinished) -> None:
         record = self.context.records[event.step]
         attempt = record.attempts[-1] if record.attempts else None
-        self.emit(_ended(_ENDINGS[event.outcome], event.step, attempt, record.reason))
+        self.context.emit(_ended(_ENDINGS[event.outcome], event.step, attempt, record.reason))
 
 
 def _ended(kind: EndKind, step: str, attempt: Attempt | None, reason: str = "") -> EndedEvent:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from prefect.logging import get_run_logger
 
@@ -14,7 +13,7 @@ from ..errors import RunCancelledError
 from ..models.streaming import streaming_to
 from ..store.attempt import ToolCall, excerpt
 from ..store.event_buffer import TextJoiner
-from ..store.event_log import EVENTS, opened_log
+from ..store.event_log import EVENTS, EventBus, opened_log
 from ..store.event_wording import LogState, is_warning, log_line, planned_lines
 from ..store.events import (
     BeganEvent,
@@ -28,10 +27,8 @@ from ..store.events import (
 from ..store.folder import RunFolder
 from ..store.question import RunWaitingError
 from ..tasks.subagent.request import SubagentRequest
-from ..toolsets.calls import calls_to
-from .control import RunControl
 
-__all__ = ["call_events", "logged", "recorded", "text_events"]
+__all__ = ["call_sink", "event_bus", "logged", "text_events"]
 
 
 _TASK_RUNS = "prefect.task_runs"
@@ -91,24 +88,20 @@ def _quiet_task_runs(flow_run_id: str) -> Generator[None]:
 
 
 @contextmanager
-def recorded(control: RunControl, run: RunFolder, flow_run_id: str) -> Generator[RunControl]:
-    """Yield a control whose listener keeps events in the run's folder, and then tells them on.
+def event_bus(run: RunFolder, flow_run_id: str, listener: EventSink) -> Generator[EventBus]:
+    """Yield the bus of a run's events; its sinks are the flow run's log, and a listener.
 
-    The flow run's log gets its lines from them. The first event says that the run began. What ends
-    the run by an error is emitted as its last one.
+    The first event says that the run began. What ends the run by an error is the last one.
     """
     with opened_log(run.folder / EVENTS) as log, logged(flow_run_id) as write:
-
-        def emit(event: RunEvent) -> None:
-            kept = log.add(event, run.run_id)
-            write(kept)
-            control.listener(kept)
-
-        emit(BeganEvent(resumed=log.was_started, left_at=log.left_at))
+        bus = EventBus(log, run.run_id)
+        bus.add(write)
+        bus.add(listener)
+        bus.emit(BeganEvent(resumed=log.was_started, left_at=log.left_at))
         try:
-            yield replace(control, listener=emit)
+            yield bus
         except BaseException as error:
-            emit(_left(error))
+            bus.emit(_left(error))
             raise
 
 
@@ -121,12 +114,11 @@ def _left(error: BaseException) -> FinishedEvent:
     )
 
 
-@contextmanager
-def call_events(emit: EventSink, request: SubagentRequest) -> Generator[None]:
-    """Tell of the calls of tools that are made inside, for a request."""
+def call_sink(emit: EventSink, request: SubagentRequest) -> Callable[[ToolCall], None]:
+    """Return what turns the calls of tools for a request into events."""
     about_run = request.looks_around
 
-    def tell_of(call: ToolCall) -> None:
+    def handle(call: ToolCall) -> None:
         emit(
             ToolEvent(
                 step="" if about_run else request.step,
@@ -136,8 +128,7 @@ def call_events(emit: EventSink, request: SubagentRequest) -> Generator[None]:
             )
         )
 
-    with calls_to(tell_of):
-        yield
+    return handle
 
 
 @contextmanager

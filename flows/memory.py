@@ -34,7 +34,7 @@ from ..tasks.memory import (
 )
 from ..tasks.planner.facts import PlanningFacts, asked_toolsets, gate_facts, tier_facts
 from ..tasks.planner.facts_text import persona_facts, similar_plans
-from ..tasks.planner.task import planner_for, reads_facts
+from ..tasks.planner.task import planner_for
 from ..toolsets.catalogue import Catalogue
 from .context import RunContext
 from .options import SwarmOptions
@@ -62,13 +62,10 @@ async def store_of(options: SwarmOptions) -> Store | None:
 
 
 def recall_request_of(
-    plan: TaskIR,
-    options: SwarmOptions,
-    store: Store,
-    flow_run_id: str,
-    written: Collection[str] = (),
+    context: RunContext, plan: TaskIR, store: Store, written: Collection[str] = ()
 ) -> RecallRequest:
     """Return what a plan's steps ask of the memory; of `written` a person wrote who does them."""
+    options = context.options
 
     def ladder(tier: Tier) -> tuple[Tier, ...]:
         return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
@@ -76,7 +73,7 @@ def recall_request_of(
     return recall_request(
         plan,
         ladder,
-        run=flow_run_id,
+        run=context.flow_run_id,
         # The recall task finds the store, which `store_of` has opened in this process, by its key.
         place=store.place.key,
         namespace=options.namespace,
@@ -86,12 +83,7 @@ def recall_request_of(
 
 
 async def recall_for(
-    plan: TaskIR,
-    options: SwarmOptions,
-    store: Store | None,
-    flow_run_id: str,
-    plan_state: State[Any] | None,
-    written: Collection[str] = (),
+    context: RunContext, plan: TaskIR, written: Collection[str] = ()
 ) -> tuple[Recall | None, State[Any] | None]:
     """Return what the memory makes of a plan, and the state that the steps wait for then.
 
@@ -101,11 +93,10 @@ async def recall_for(
     Raises:
         InputError: A persona of the user's is wrong.
     """
-    if store is None:
-        return None, plan_state
-
-    request = recall_request_of(plan, options, store, flow_run_id, written)
-    state, content = await run_task(recall, request, name="Recall", wait_for=[plan_state])
+    if context.memory is None:
+        return None, context.plan_state
+    request = recall_request_of(context, plan, context.memory, written)
+    state, content = await run_task(recall, request, name="Recall", wait_for=[context.plan_state])
     if isinstance(content, dict):
         return Recall.model_validate(content), state
     if isinstance(content, InputError):
@@ -124,7 +115,6 @@ class Memories:
     """
 
     context: RunContext
-    store: Store | None
     agents: Sequence[Agent] = ()
     mitigations: tuple[Mitigation, ...] = ()
 
@@ -138,20 +128,20 @@ class Memories:
         self, record: StepState, attempt: Attempt, before: Sequence[Attempt], artifact: str
     ) -> None:
         """Write an attempt that has ended into the log."""
-        if self.store is None:
+        if self.context.memory is None:
             return
         decision = before[-1].decision if before else None
         examples = (decision.example,) if decision and decision.example else ()
         episode = episode_of(self._attempt_context(record, examples), attempt, before, artifact)
         try:
             # An attempt that has ended is written even if its run is being cancelled.
-            await asyncio.shield(asyncio.to_thread(self.store.remember, episode))
+            await asyncio.shield(asyncio.to_thread(self.context.memory.remember, episode))
         except MemoryStoreError as error:
             _logger.warning("%s was not remembered: %s", episode.key, error)
 
     async def conclude(self, records: Sequence[StepState]) -> tuple[str, ...]:
         """Learn from the run, which is over, and return what it has taught."""
-        if self.store is None:
+        if self.context.memory is None:
             return ()
         prompts = {agent.name: agent.system_prompt for agent in self.agents}
         invented = [
@@ -162,7 +152,7 @@ class Memories:
         try:
             return await asyncio.to_thread(
                 after_run,
-                self.store,
+                self.context.memory,
                 self.context.options.namespace,
                 self.context.flow_run_id,
                 invented,
@@ -203,15 +193,7 @@ def _was_done(record: StepState) -> bool:
     return record.output is not None and record.taken_from is None
 
 
-async def facts_for(
-    run: RunFolder,
-    flow_run_id: str,
-    objective: str,
-    options: SwarmOptions,
-    price_of: Callable[[str], Price | None],
-    store: Store | None,
-    toolsets: Catalogue = Catalogue(),  # noqa: B008 - frozen
-) -> PlanningFacts | None:
+async def facts_for(context: RunContext) -> PlanningFacts | None:
     """Return what the planner is shown, as an earlier process of the run gathered it, if it did.
 
     None where it is to be shown nothing: by the options, or because it was trained without.
@@ -220,10 +202,17 @@ async def facts_for(
         InputError: A persona of the user's is wrong.
         ToolsetError: A toolset that it is offered doesn't say which tools it has.
     """
-    if kept := load(run, StoredFacts):
-        return kept.facts
-    facts = await gather_facts(objective, options, price_of, store, flow_run_id, toolsets)
-    save(run, StoredFacts(facts=facts))
+    if stored := load(context.run, StoredFacts):
+        return stored.facts
+    facts = await gather_facts(
+        context.objective,
+        context.options,
+        context.models.prices.get,
+        context.memory,
+        context.flow_run_id,
+        context.toolsets,
+    )
+    save(context.run, StoredFacts(facts=facts))
     return facts
 
 
@@ -265,7 +254,7 @@ async def gather_facts(
 async def _is_read(options: SwarmOptions) -> bool:
     """Whether the orchestrator reads facts; who plans in its place gets the same request."""
     model = await resolve_model(options.model_of("orchestrator"), "orchestrator")
-    return reads_facts(planner_for(model, adapter=options.adapter))
+    return planner_for(model, adapter=options.adapter).reads_facts
 
 
 def _with_memory(

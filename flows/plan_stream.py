@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from ..errors import MemoryStoreError
@@ -14,91 +14,61 @@ from ..models.streaming import streaming_to
 from ..plan.compile import StepDefaults, compile_plan
 from ..plan.schedule import Launch
 from ..plan.task_ir import PlanRules, TaskIR
-from ..store.folder import RunFolder
 from ..store.result import Recall
 from ..store.step import StepState
 from ..tasks.memory import advise_on
 from ..tasks.planner.partial import PlanText, plan_so_far
 from ..tasks.subagent.request import SubagentRequest, left_out_of
-from ..toolsets.catalogue import catalogue_of
-from .bounds import Ledger, Models
 from .context import RunContext
-from .memory import recall_request_of, store_of
-from .options import SwarmOptions
-from .prestart import PrestartedRequests
+from .memory import recall_request_of
 from .request import attempt_request
 from .run_inputs import with_inputs
 
-__all__ = ["FirstRequests", "PlanReader", "ReadPlan", "plan_reading"]
+__all__ = ["PlanReader", "first_requests", "plan_reading"]
 
 
-@dataclass(frozen=True, slots=True)
-class FirstRequests:
-    """Makes the first requests of the steps that need no other step.
+async def first_requests(context: RunContext, plan: TaskIR) -> Sequence[SubagentRequest]:
+    """Return the first requests of the steps that need no other step, for a plan so far.
 
-    Attributes:
-        inputs: Names and texts that the run is given.
+    None for what has to be summarised first, and for steps with tools: what these do isn't undone
+    where the plan is written on without them.
+
+    Raises:
+        PlanError: A step names an input that isn't given.
     """
-
-    run: RunFolder
-    flow_run_id: str
-    options: SwarmOptions
-    models: Models
-    ledger: Ledger
-    inputs: Mapping[str, str]
-
-    async def of(self, plan: TaskIR) -> Sequence[SubagentRequest]:
-        """Return the first requests of a plan so far.
-
-        None for what has to be summarised first, and for steps with tools: what these do isn't
-        undone where the plan is written on without them.
-
-        Raises:
-            PlanError: A step names an input that isn't given.
-        """
-        plan = with_inputs(plan, self.inputs)
-        defaults = StepDefaults(self.options.max_attempts, self.options.gates)
-        toolsets = catalogue_of(self.flow_run_id).names
-        recall = await self._recall(plan)
-        compiled = compile_plan(
-            plan, defaults, recall=recall.steps if recall else (), toolsets=toolsets
-        )
-        records = {step.id: StepState.of(step) for step in compiled.steps}
-        context = RunContext(
-            compiled,
-            self.run,
-            self.flow_run_id,
-            self.options,
-            records,
-            self.ledger,
-            models=self.models,
-        )
-        requests = (
-            attempt_request(context, records[step.id], Launch(step.id, 1, step.tier), None)
-            for step in compiled.steps
-            if not step.upstream
-        )
-        cuts = self.options.policy.long_inputs == "cut"
-        return [
-            request
-            for request in requests
-            if not request.tools and (cuts or not left_out_of(request, marked=False))
-        ]
-
-    async def _recall(self, plan: TaskIR) -> Recall | None:
-        """Return what the memory says of the steps that need nothing."""
-        if (store := await store_of(self.options)) is None:
-            return None
-        request = recall_request_of(plan, self.options, store, self.flow_run_id)
-        steps = {step.id for step in plan.steps if not step.depends_on}
-        try:
-            return Recall(steps=await asyncio.to_thread(advise_on, request, steps))
-        except MemoryStoreError:
-            return None
+    options = context.options
+    plan = with_inputs(plan, context.inputs)
+    defaults = StepDefaults(options.max_attempts, options.gates)
+    recall = await _recall(context, plan)
+    compiled = compile_plan(
+        plan, defaults, recall=recall.steps if recall else (), toolsets=context.toolsets.names
+    )
+    records = {step.id: StepState.of(step) for step in compiled.steps}
+    so_far = replace(context, plan=compiled, records=records)
+    requests = (
+        attempt_request(so_far, records[step.id], Launch(step.id, 1, step.tier), None)
+        for step in compiled.steps
+        if not step.upstream
+    )
+    cuts = options.policy.long_inputs == "cut"
+    return [
+        request
+        for request in requests
+        if not request.tools and (cuts or not left_out_of(request, marked=False))
+    ]
 
 
-ReadPlan = Callable[[PlanRules], AbstractContextManager["PlanReader | None"]]
-"""Reads what is written inside, a plan under these rules; None if nothing is read."""
+async def _recall(context: RunContext, plan: TaskIR) -> Recall | None:
+    """Return what the memory says of the steps that need nothing."""
+    if context.memory is None:
+        return None
+    request = recall_request_of(context, plan, context.memory)
+    steps = {step.id for step in plan.steps if not step.depends_on}
+    try:
+        return Recall(steps=await asyncio.to_thread(advise_on, request, steps))
+    except MemoryStoreError:
+        return None
+
 
 _PAUSE = 4
 """How many times as long as reading a plan so far takes it isn't read again."""
@@ -111,17 +81,13 @@ class PlanReader:
     """Hears a plan while it is written, and offers the first requests of its complete steps.
 
     Attributes:
-        first_requests: Returns the first requests of a plan so far: of the steps that need nothing.
-        requests: Makes them.
         plan: The steps that were complete when most of them were; None before the first.
         text: What they were written in.
         has_heard: Whether anything was written.
     """
 
-    objective: str
+    context: RunContext
     rules: PlanRules
-    first_requests: Callable[[TaskIR], Awaitable[Sequence[SubagentRequest]]]
-    requests: PrestartedRequests
     plan: TaskIR | None = field(init=False, default=None)
     text: str = field(init=False, default="")
     has_heard: bool = field(init=False, default=False)
@@ -152,7 +118,7 @@ class PlanReader:
 
     def _read(self) -> TaskIR | None:
         """Return the plan so far, and keep it unless an earlier stream came further."""
-        plan = plan_so_far(self._text, self.objective, self.rules)
+        plan = plan_so_far(self._text, self.context.objective.strip(), self.rules)
         if plan and (self.plan is None or len(plan.steps) >= len(self.plan.steps)):
             self.plan, self.text = plan, self._text.closed
         return plan
@@ -163,7 +129,8 @@ class PlanReader:
                 self._grown.clear()
                 began = perf_counter()
                 if (plan := self._read()) is not None:
-                    self.requests.offer(await self.first_requests(plan))
+                    requests = await first_requests(self.context, plan)
+                    self.context.prestarted.offer(requests)
                 # The whole of a plan is read each time: a long one less often than it grows.
                 await asyncio.sleep(_PAUSE * (perf_counter() - began))
         except Exception as error:  # noqa: BLE001 - the plan is still written; steps only start later
@@ -171,17 +138,14 @@ class PlanReader:
 
 
 def plan_reading(
-    objective: str, options: SwarmOptions, first: FirstRequests, ahead: PrestartedRequests
-) -> ReadPlan:
-    """Return what reads a run's plan while it is written; nothing does where it can't be used."""
-
-    def read_plan(rules: PlanRules) -> AbstractContextManager[PlanReader | None]:
-        # What a plan leaves of a bound is what its steps may take, so they wait for it; and so they
-        # do for a person who is asked about it.
-        is_bounded = options.max_tokens is not None or options.max_usd is not None
-        is_approved = bool({"plan", "steps"} & set(options.approve))
-        if is_bounded or is_approved or not options.stream_plan:
-            return nullcontext()
-        return PlanReader(objective.strip(), rules, first.of, ahead).reading()
-
-    return read_plan
+    context: RunContext, rules: PlanRules
+) -> AbstractContextManager[PlanReader | None]:
+    """Read a plan under these rules while it is written inside; None where it can't be used."""
+    options = context.options
+    # What a plan leaves of a bound is what its steps may take, so they wait for it; and so they do
+    # for a person who is asked about it.
+    is_bounded = options.max_tokens is not None or options.max_usd is not None
+    is_approved = bool({"plan", "steps"} & set(options.approve))
+    if is_bounded or is_approved or not options.stream_plan:
+        return nullcontext()
+    return PlanReader(context, rules).reading()

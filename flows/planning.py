@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,18 +17,18 @@ from ..models.resolve import resolve_model
 from ..plan.task_ir import PlanRules, TaskIR, TierName, parse_plan
 from ..store.attempt import excerpt
 from ..store.events import EventSink, ExploringEvent, PlanningEvent
-from ..store.folder import RunFolder
 from ..store.result import Exploration, Planning
+from ..tasks.context import AttemptBudget, task_context
 from ..tasks.planner.conversation import exploration_request, explore, notes_in
 from ..tasks.planner.facts import PlanningFacts, notes_of
-from ..tasks.planner.task import Planned, PlanRequest, decompose, planner_for, reads_facts
+from ..tasks.planner.task import Planned, PlanRequest, decompose, planner_for
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
-from ..tasks.subagent.tool_loop import AttemptBudget, allowed
 from ..toolsets.catalogue import Catalogue
-from .bounds import Ledger, Models, call_limits
-from .event_log import call_events
+from .bounds import Ledger
+from .context import RunContext
+from .event_log import call_sink
 from .options import SwarmOptions
-from .plan_stream import PlanReader, ReadPlan
+from .plan_stream import PlanReader, plan_reading
 from .prefect_io.task_runs import result_in, run_task, task_run_of
 from .run_inputs import with_inputs
 from .stored_plan import StoredExploration, load, save, unbooked_ledger
@@ -49,17 +47,7 @@ class Explored:
     state: State[Any] | None = None
 
 
-async def explored_before(
-    run: RunFolder,
-    flow_run_id: str,
-    objective: str,
-    options: SwarmOptions,
-    inputs: Mapping[str, str],
-    models: Models,
-    toolsets: Catalogue,
-    started_at: float,
-    emit: EventSink,
-) -> Explored | None:
+async def explored_before(context: RunContext) -> Explored | None:
     """Have the orchestrator look around, or return what it found in an earlier process.
 
     None where nobody asks for it. A look that comes to nothing costs the plan its notes, and the
@@ -68,24 +56,25 @@ async def explored_before(
     Raises:
         InputError: The orchestrator can't look around, or has nothing to look with.
     """
+    options, toolsets = context.options, context.toolsets
     if not options.explore:
         return None
-    if kept := load(run, StoredExploration):
-        return Explored(kept.exploration, kept.state)
+    if stored := load(context.run, StoredExploration):
+        return Explored(stored.exploration, stored.state)
     await _check(options, toolsets)
     model = options.model_of("orchestrator")
     request = exploration_request(
-        objective,
-        notes_of(inputs),
-        run=flow_run_id,
+        context.objective,
+        notes_of(context.inputs),
+        run=context.flow_run_id,
         model=model,
         tools=sorted(toolsets.offered),
-        limits=call_limits(options, "orchestrator", models.profile(model)),
+        limits=context.limits,
         calls=min(options.explore, toolsets.limits.calls),
     )
-    emit(ExploringEvent(model=model, calls=request.max_calls or 0))
-    ledger = unbooked_ledger(run, options, models.prices, started_at)
-    state, result = await _look(request, ledger, emit)
+    context.emit(ExploringEvent(model=model, calls=request.max_calls or 0))
+    ledger = unbooked_ledger(context.run, options, context.models.prices, context.ledger.started_at)
+    state, result = await _look(request, ledger, context.emit)
     exploration = Exploration(
         model=result.model,
         calls=result.calls,
@@ -96,13 +85,13 @@ async def explored_before(
     if result.category is not None:
         _logger.warning("The plan is made without a look around: %s", result.error)
     if result.category is not Category.UNAVAILABLE:
-        save(run, StoredExploration(exploration=exploration, task_run=task_run_of(state)))
+        save(context.run, StoredExploration(exploration=exploration, task_run=task_run_of(state)))
     return Explored(exploration, state)
 
 
 async def _check(options: SwarmOptions, toolsets: Catalogue) -> None:
     model = await resolve_model(options.model_of("orchestrator"), "orchestrator")
-    if not reads_facts(planner_for(model, adapter=options.adapter)):
+    if not planner_for(model, adapter=options.adapter).reads_facts:
         raise InputError(
             f"{model.model_name} plans with an adapter, which reads the objective alone.",
             "Leave explore out, or use --no-adapter or another orchestrator.",
@@ -123,7 +112,7 @@ async def _look(
     except BudgetExceededError as error:
         return None, failed(category=Category.BUDGET, error=str(error))
     budget = AttemptBudget(partial(ledger.extend, request.key))
-    with allowed(budget), call_events(emit, request):
+    with task_context(budget=budget, on_tool_call=call_sink(emit, request)):
         state, content = await run_task(explore, request, name="Orchestrator · explore")
     if (found := result_in(content)) is not None:
         return state, found
@@ -137,29 +126,24 @@ _PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 
 
 async def plan_for(
-    objective: str,
+    context: RunContext,
     plan: TaskIR | None,
-    options: SwarmOptions,
-    flow_run_id: str,
-    inputs: Mapping[str, str],
-    emit: EventSink,
     facts: PlanningFacts | None = None,
-    toolsets: frozenset[str] = frozenset(),
-    read_plan: ReadPlan = lambda _: nullcontext(),
     explored: Explored | None = None,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
-    The agents of a user's plan may have any of the `toolsets`, those of a model's plan what the
-    facts offer. A model's plan is read by `read_plan` while it is written.
+    The agents of a user's plan may have any of the run's toolsets, those of a model's plan what the
+    facts offer. A model's plan is read while it is written.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
         NoPlanError: No plan that was written can be read; it is the orchestrator's.
         PlanError: The user's plan breaks a rule.
     """
+    options, inputs = context.options, context.inputs
     if plan is not None:
-        own = plan_rules(options, toolsets)
+        own = plan_rules(options, context.toolsets.names)
         checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), own)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
@@ -168,8 +152,8 @@ async def plan_for(
     state: State[Any] | None = explored.state if explored else None
     for tier in _distinct(options):
         request = PlanRequest(
-            run=flow_run_id,
-            objective=objective,
+            run=context.flow_run_id,
+            objective=context.objective,
             model=options.model_of(tier),
             tier=tier,
             max_steps=options.max_steps,
@@ -179,8 +163,8 @@ async def plan_for(
             facts=facts,
             notes=explored.exploration.notes if explored else "",
         )
-        emit(PlanningEvent(model=request.model, tier=tier))
-        with read_plan(rules) as reader:
+        context.emit(PlanningEvent(model=request.model, tier=tier))
+        with plan_reading(context, rules) as reader:
             state, content = await run_task(
                 decompose, request, name=f"Plan · {tier}", wait_for=[state]
             )

@@ -25,7 +25,6 @@ from ..toolsets.catalogue import (
     ToolsetSource,
     ToolsetUse,
     listed_tools,
-    open_catalogue,
     overridden_toolsets,
     registered_toolsets,
 )
@@ -211,8 +210,8 @@ async def catalogue_of_options(options: SwarmOptions) -> Catalogue:
 
 
 @asynccontextmanager
-async def toolsets_of_run(flow_run_id: str, options: SwarmOptions) -> AsyncGenerator[Catalogue]:
-    """Let the task runs of a flow run find its toolsets, and keep their servers in between.
+async def toolsets_of_run(options: SwarmOptions) -> AsyncGenerator[Catalogue]:
+    """Yield the toolsets of a run, and keep their servers in between.
 
     A server starts when it is first asked something, and ends with the last run that has it.
 
@@ -225,8 +224,7 @@ async def toolsets_of_run(flow_run_id: str, options: SwarmOptions) -> AsyncGener
             if isinstance(source, McpSource):
                 at_once = source.limits.at_once
                 await servers.enter_async_context(owned(source.endpoint, at_once))
-        with open_catalogue(flow_run_id, catalogue):
-            yield catalogue
+        yield catalogue
 
 
 async def check_toolsets(plan: CompiledPlan, catalogue: Catalogue, run: RunFolder) -> None:

@@ -19,10 +19,9 @@ from ..store.accounts import Accounts
 from ..store.attempt import Usage
 from ..store.events import EndedEvent, EventSink, ReadyEvent, StartedEvent, TextEvent
 from ..store.folder import RunFolder
-from ..tasks.subagent.asking import drop_prestarted, offer_prestarted
+from ..tasks.context import AttemptBudget, task_context
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import answer
-from ..tasks.subagent.tool_loop import AttemptBudget, allowed
 from ..text import dollars, plural
 from .bounds import Ledger
 from .control import wait_events
@@ -113,8 +112,10 @@ class PrestartedRequests:
     what no attempt needs is cancelled.
 
     Attributes:
-        tell: Hears that steps start.
+        emit: Where it goes that steps start.
         stream_text: Whether providers are asked to stream.
+        answers: Those finished or under way, by the hash of what is asked; task runs take them
+            from their context.
     """
 
     run: RunFolder
@@ -122,6 +123,9 @@ class PrestartedRequests:
     limits: ConcurrencyLimits
     emit: EventSink
     stream_text: bool = False
+    answers: dict[str, asyncio.Future[SubagentResult]] = field(
+        init=False, default_factory=dict[str, "asyncio.Future[SubagentResult]"]
+    )
     _asked: dict[str, _Asked] = field(init=False, default_factory=dict[str, _Asked])
     _waiting: dict[str, SubagentRequest] = field(
         init=False, default_factory=dict[str, SubagentRequest]
@@ -129,7 +133,6 @@ class PrestartedRequests:
     _running: dict[asyncio.Task[SubagentResult], str] = field(
         init=False, default_factory=dict[asyncio.Task[SubagentResult], str]
     )
-    _given: list[SubagentRequest] = field(init=False, default_factory=list[SubagentRequest])
     # Requests may be offered from within another one, or from a task run.
     _context: Context = field(init=False, default_factory=copy_context)
 
@@ -177,21 +180,20 @@ class PrestartedRequests:
         The ledger then takes it for paid.
         """
         # What an attempt has taken is withdrawn with it, not with what another plan doesn't need.
-        asked = self._asked.pop(request.content_hash(), None)
+        name = request.content_hash()
+        asked = self._asked.pop(name, None)
         if asked is None or not asked.is_usable:
-            drop_prestarted(request)
+            self.answers.pop(name, None)
             if (stored := stored_answer(self.run, request)) is None:
                 return False
-            offer_prestarted(request, _answered(stored))
-        self._given.append(request)
+            self.answers[name] = _answered(stored)
         self.ledger.take_over(request)
         return True
 
     async def aclose(self) -> None:
         """Cancel what is under way, and wait until it is accounted for."""
         self._waiting.clear()
-        for request in [*self._given, *(asked.request for asked in self._asked.values())]:
-            drop_prestarted(request)
+        self.answers.clear()
         self._asked.clear()
         running = [*self._running]
         for task in running:
@@ -199,9 +201,10 @@ class PrestartedRequests:
         await asyncio.gather(*running, return_exceptions=True)
 
     def _withdraw(self, names: Iterable[str]) -> list[asyncio.Task[SubagentResult]]:
-        withdrawn = [self._asked.pop(name) for name in [*names]]
-        for asked in withdrawn:
-            drop_prestarted(asked.request)
+        names = [*names]
+        withdrawn = [self._asked.pop(name) for name in names]
+        for name, asked in zip(names, withdrawn, strict=True):
+            self.answers.pop(name, None)
             asked.task.cancel()
             step = asked.request.step
             self.emit(EndedEvent(kind="cancelled", step=step, attempt=1, reason=_WITHDRAWN))
@@ -213,7 +216,7 @@ class PrestartedRequests:
             task = asyncio.create_task(self._ask(request), context=self._context.copy())
             self._asked[name] = _Asked(request, task)
             self._running[task] = request.tier
-            offer_prestarted(request, task)
+            self.answers[name] = task
             task.add_done_callback(self._end)
             self.emit(ReadyEvent(step=request.step))
             self.emit(StartedEvent(step=request.step, attempt=1, tier=request.tier))
@@ -245,7 +248,7 @@ class PrestartedRequests:
         budget = AttemptBudget()
         try:
             with (
-                allowed(budget),
+                task_context(budget=budget),
                 waits_to(wait_events(self.emit, request.step, 1)),
                 text_events(self.emit, event, of_providers=self.stream_text),
             ):

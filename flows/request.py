@@ -43,13 +43,12 @@ def attempt_request(
     decision: Decision | None,
     *,
     sample: int = 0,
-    race_name: str = "",
 ) -> SubagentRequest:
     """Return what the model of an attempt is asked, before the budget has been.
 
     Args:
         decision: What the attempt before led to; None at the first.
-        sample: Its number among the samples of a race, whose name is `race_name`.
+        sample: Its number among the samples.
     """
     step, options, policy = record.step, context.options, context.options.policy
     tier = cast("Tier", launch.tier)
@@ -94,7 +93,6 @@ def attempt_request(
         begun=record.partial_text if continues else "",
         previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
         sample=sample,
-        race=race_name,
         priority=step.priority,
         output=step.output.kind,
         output_requirements=output_requirements(step.output),

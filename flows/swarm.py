@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, cast
 
 from prefect.client.schemas.objects import FlowRun, State
@@ -16,50 +13,25 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from ..blocks.failure_policy import FailurePolicy
 from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
-from ..gates import build_pipeline, gate_name, ready_for
-from ..memory.store import Store
+from ..gates import build_pipeline
 from ..metrics.clock import run_time
-from ..models.provider_waits import refused_providers, waits_to
-from ..models.remote import open_models
-from ..plan.compile import StepDefaults, compile_plan
 from ..plan.task_ir import TaskIR, check_objective, parse_plan
-from ..store.approvals import Approvals
 from ..store.folder import ACCOUNTS, RunFolder, exclusive
 from ..store.question import RunWaitingError
-from ..store.result import Recall, RunFailedError, SwarmResult
-from ..tasks.planner.facts import PlanningFacts
-from ..tasks.planner.task import Planned
+from ..store.result import RunFailedError, SwarmResult
 from ..text import one_line, visible
-from ..toolsets.catalogue import Catalogue
-from .answer_type import answer_check
-from .bounds import concurrency_limits
-from .control import RunControl, current_control, wait_events
-from .event_log import recorded
-from .execute import Execution
+from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
-from .memory import facts_for, recall_for, store_of
 from .options import SwarmOptions
-from .plan_changes import plan_after_edits, steps_written
-from .plan_stream import FirstRequests, plan_reading
-from .planning import Explored, explored_before, plan_for, plan_rules
-from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling, terminable
+from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
 from .prefect_io.form_service import FormDesk, desk_of
 from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
 from .prefect_io.schema_flow import WITH_SCHEMAS, schema_flow
 from .prefect_io.suspend import asker_of, leave, report_suspended
-from .prefect_io.task_runs import look_up_result_folder, task_run_of, without_orphaned_task_runs
-from .preflight import check_gates, check_models, check_storage, check_toolsets, toolsets_of_run
-from .prestart import PrestartedRequests, accounted
+from .prefect_io.task_runs import look_up_result_folder, without_orphaned_task_runs
+from .preflight import check_storage
+from .run import Run
 from .run_inputs import PlanReference, keep_inputs, keep_plan, plan_of_run, stored_inputs
-from .stored_plan import (
-    StoredPlanning,
-    StoredRecall,
-    book_plan,
-    go_on,
-    load,
-    open_ledger,
-    save,
-)
 from .timing import steady_clock, traced_run
 
 __all__ = ["PlanParameter", "swarm"]
@@ -131,9 +103,10 @@ async def swarm(
                 return await _execute(run, desk, objective, plan, options)
             except RunWaitingError as error:
                 waiting, left = error, leave(desk, error)
-        return _as(await report_suspended(desk, left, waiting))
+        return _in_place_of_result(await report_suspended(desk, left, waiting))
     except RunCancelledError as error:
-        return _as(Cancelled(message=f"{visible(str(error))} Resume it with: resume {run.run_id}"))
+        message = f"{visible(str(error))} Resume it with: resume {run.run_id}"
+        return _in_place_of_result(Cancelled(message=message))
     except RunAliveError as error:
         # Leaves the flow run's state to the process that holds the run.
         raise Abort(str(error)) from error
@@ -151,7 +124,7 @@ async def _look_for_folder(run: RunFolder, flow_run: FlowRun, options: SwarmOpti
 
 
 async def _execute(
-    run: RunFolder, desk: FormDesk, objective: str, plan: TaskIR | None, options: SwarmOptions
+    folder: RunFolder, desk: FormDesk, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     options = await _with_policy(options)
@@ -159,159 +132,22 @@ async def _execute(
         without_orphaned_task_runs(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
-        asking = replace(own, ask_person=asker_of(desk, own))
-        with recorded(asking, run, flow_run_id) as control:
-            work = _run_with_models(run, control, objective, plan, options)
-            result = await traced_run(run, flow_run_id, objective, options, work)
+        control = replace(own, ask_person=asker_of(desk, own))
+        run = Run(folder, flow_run_id, objective, plan, options, control)
+        result = await traced_run(folder, flow_run_id, objective, options, run.to_result())
     if result.status == "failed":
         raise RunFailedError(
-            f"No step succeeded. {visible(result.problem)}", f"See inspect {run.run_id}.", result
+            f"No step succeeded. {visible(result.problem)}", f"See inspect {folder.run_id}.", result
         )
     if result.status == "partial":
-        return _as(Completed(name="Partial", message=visible(result.problem), data=result))
+        state = Completed(name="Partial", message=visible(result.problem), data=result)
+        return _in_place_of_result(state)
     return result
 
 
-async def _run_with_models(
-    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
-) -> SwarmResult:
-    """Return the result; sinks get waits for providers on the way."""
-    waits = waits_to(wait_events(control.listener))
-    with terminable(control), refused_providers(), waits:
-        async with open_models(), toolsets_of_run(str(flow_run.id), options) as toolsets:
-            return await _result(run, control, objective, plan, options, toolsets)
-
-
-async def _result(
-    run: RunFolder,
-    control: RunControl,
-    objective: str,
-    plan: TaskIR | None,
-    options: SwarmOptions,
-    toolsets: Catalogue,
-) -> SwarmResult:
-    flow_run_id = str(flow_run.id)
-    models = await check_models(options, plan)
-    ledger = open_ledger(run, options, models.prices, run_time(), control.listener)
-    store = await store_of(options)
-    limits = concurrency_limits(options, models)
-    requests = PrestartedRequests(run, ledger, limits, control.listener, options.stream_text)
-    async with aclosing(requests) as ahead:
-        first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
-        gather = partial(
-            facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
-        )
-        look = partial(
-            explored_before,
-            run,
-            flow_run_id,
-            objective,
-            options,
-            stored_inputs(run),
-            models,
-            toolsets,
-            run_time(),
-            control.listener,
-        )
-        names = toolsets.names
-        planned, plan_state = await _planned(
-            run, control, objective, plan, options, names, gather, look, first, ahead
-        )
-        book_plan(ledger, planned)
-        defaults = StepDefaults(options.max_attempts, options.gates)
-        while True:
-            edits = Approvals(run).edits()
-            chosen = plan_after_edits(planned, edits, plan_rules(options, names))
-            if edits:
-                models = await check_models(options, chosen.plan)
-                go_on(ledger, models.prices)
-            written = steps_written(planned, chosen.plan)
-            recalled, state = await _recalled(
-                run, chosen.plan, options, store, plan_state, len(edits), written
-            )
-            compiled = compile_plan(
-                chosen.plan, defaults, recall=recalled.steps if recalled else (), toolsets=names
-            )
-            await check_gates(compiled)
-            await check_toolsets(compiled, toolsets, run)
-            execution = Execution(
-                plan=compiled,
-                source=chosen,
-                options=options,
-                run=run,
-                flow_run_id=flow_run_id,
-                control=control,
-                plan_state=state,
-                ledger=ledger,
-                ahead=ahead,
-                store=store,
-                recall=recalled,
-                models=models,
-                check_answer=answer_check(),
-                edits=len(edits),
-            )
-            # Planning and the models' answers leave the time that a sandbox takes to start.
-            with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
-                result = await execution.run_to_end()
-            if result is not None:
-                return result
-
-
-async def _planned(
-    run: RunFolder,
-    control: RunControl,
-    objective: str,
-    plan: TaskIR | None,
-    options: SwarmOptions,
-    toolsets: frozenset[str],
-    gather: Callable[[], Awaitable[PlanningFacts | None]],
-    look: Callable[[], Coroutine[Any, Any, Explored | None]],
-    first: FirstRequests,
-    ahead: PrestartedRequests,
-) -> tuple[Planned, State[Any] | None]:
-    """Return the plan, as an earlier process of the run had it, if there was one."""
-    if kept := load(run, StoredPlanning):
-        return kept.planned, kept.state
-    facts = await gather() if plan is None else None
-    explored = await control.unless_cancelled(look()) if plan is None else None
-    planning = plan_for(
-        objective,
-        plan,
-        options,
-        str(flow_run.id),
-        stored_inputs(run),
-        control.listener,
-        facts,
-        toolsets,
-        plan_reading(objective, options, first, ahead),
-        explored,
-    )
-    async with accounted(ahead):
-        planned, state = await control.unless_cancelled(planning)
-    save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
-    return planned, state
-
-
-async def _recalled(
-    run: RunFolder,
-    plan: TaskIR,
-    options: SwarmOptions,
-    store: Store | None,
-    plan_state: State[Any] | None,
-    edits: int,
-    written: frozenset[str],
-) -> tuple[Recall | None, State[Any] | None]:
-    """Return what the memory makes of the plan, or made of it in an earlier process."""
-    if kept := load(run, StoredRecall, edits):
-        return kept.recall, kept.state or plan_state
-    recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state, written)
-    save(run, StoredRecall(recall=recall, task_run=task_run_of(state)), edits)
-    return recall, state
-
-
-def _as(state: State[Any]) -> Any:
-    # Prefect takes a state in a result's place; callers still get the result.
-    return state
+def _in_place_of_result(state: State[Any]) -> SwarmResult:
+    """Return a state as a flow may: Prefect ends the flow run in it, and callers get its result."""
+    return cast("SwarmResult", state)
 
 
 def _begin(

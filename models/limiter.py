@@ -27,7 +27,8 @@ from pydantic_ai.exceptions import (
 
 from ..host.network import certificate_problem
 from .answers.provider_errors import words_of
-from .provider_waits import Waiting, waiting
+from .provider_waits import waiting
+from .request_context import Waiting
 
 __all__ = [
     "ALONE",

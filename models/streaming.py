@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Protocol
 
 from pydantic_ai.exceptions import (
     AgentRunError,
@@ -37,8 +34,9 @@ from ..text import whole_characters
 from .answers.completion import is_whole
 from .answers.provider_errors import words_of
 from .answers.stream import keep_calls_apart
+from .request_context import Streaming, TextSink, current_request, request_context
 
-__all__ = ["TextSink", "request_streaming", "sink_for_thread", "streaming_to", "without_streaming"]
+__all__ = ["request_streaming", "sink_for_thread", "streaming_to", "without_streaming"]
 
 
 _OTHERWISE_REJECTED = (
@@ -49,52 +47,25 @@ _OTHERWISE_REJECTED = (
 """What is rejected for another reason than the form of the request."""
 
 
-class TextSink(Protocol):
-    """Hears of a request that begins to be answered, and of the pieces of its text."""
-
-    def begin(self) -> None: ...
-    def add(self, piece: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Streaming:
-    listener: TextSink
-    of_providers: bool
-    of_calls: bool
-
-
-# `streaming_to` sets it around the requests of an attempt; models find it, which no request hands
-# anything to.
-_streaming: ContextVar[_Streaming | None] = ContextVar("text_listener", default=None)
-
-
 @contextmanager
-def streaming_to(
-    listener: TextSink, *, of_providers: bool, of_calls: bool = False
-) -> Generator[None]:
-    """Let a listener hear what models write inside.
+def streaming_to(sink: TextSink, *, of_providers: bool, of_calls: bool = False) -> Generator[None]:
+    """Pass what models write inside to a sink.
 
     Args:
-        listener: Is called in the thread of the event loop.
+        sink: Is called in the thread of the event loop.
         of_providers: Whether providers are asked to stream, which is another request to them; what
             model files write is streamed in any case.
         of_calls: Whether the arguments of tool calls are streamed, too; each call begins anew.
     """
-    token = _streaming.set(_Streaming(listener, of_providers, of_calls))
-    try:
+    with request_context(streaming=Streaming(sink, of_providers, of_calls)):
         yield
-    finally:
-        _streaming.reset(token)
 
 
 @contextmanager
 def without_streaming() -> Generator[None]:
     """Ask models inside for whole answers."""
-    token = _streaming.set(None)
-    try:
+    with request_context(streaming=None):
         yield
-    finally:
-        _streaming.reset(token)
 
 
 def sink_for_thread() -> Callable[[str], None] | None:
@@ -102,15 +73,15 @@ def sink_for_thread() -> Callable[[str], None] | None:
 
     None where nobody listens.
     """
-    if (streaming := _streaming.get()) is None:
+    if (streaming := current_request().streaming) is None:
         return None
-    loop, listener = asyncio.get_running_loop(), streaming.listener
-    listener.begin()
+    loop, sink = asyncio.get_running_loop(), streaming.sink
+    sink.begin()
 
     def hand_over(piece: str) -> None:
-        # A loop that is closed has no listener any more.
+        # A loop that is closed has no sink any more.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(listener.add, piece)
+            loop.call_soon_threadsafe(sink.add, piece)
 
     return hand_over
 
@@ -129,7 +100,7 @@ async def request_streaming(
     Raises:
         ModelAPIError: The provider refuses, or the answer breaks off.
     """
-    streaming = _streaming.get()
+    streaming = current_request().streaming
     if streaming is None or not streaming.of_providers:
         return await model.request(messages, settings, parameters)
     try:
@@ -149,12 +120,12 @@ async def request_streaming(
 async def _streamed(
     model: Model,
     stream: StreamedResponse,
-    streaming: _Streaming,
+    streaming: Streaming,
     parameters: ModelRequestParameters,
 ) -> ModelResponse:
     """Hear a stream to its end, and return the answer; a broken one too, if it is whole."""
     keep_calls_apart(stream)
-    streaming.listener.begin()
+    streaming.sink.begin()
     try:
         async for event in stream:
             _pass_on(event, streaming)
@@ -174,22 +145,22 @@ async def _streamed(
     return stream.get()
 
 
-def _pass_on(event: ModelResponseStreamEvent, streaming: _Streaming) -> None:
-    listener = streaming.listener
+def _pass_on(event: ModelResponseStreamEvent, streaming: Streaming) -> None:
+    sink = streaming.sink
     match event:
         case PartStartEvent(part=TextPart(content=text)):
-            listener.add(whole_characters(text))
+            sink.add(whole_characters(text))
         case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            listener.add(whole_characters(text))
+            sink.add(whole_characters(text))
         case PartStartEvent(part=ToolCallPart() as call) if streaming.of_calls:
-            listener.begin()
+            sink.begin()
             # A piece of JSON, or all of it as an object.
             args = call.args or ""
             text = args if isinstance(args, str) else call.args_as_json_str()
-            listener.add(whole_characters(text))
+            sink.add(whole_characters(text))
         case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)) if (
             streaming.of_calls
         ):
-            listener.add(whole_characters(text))
+            sink.add(whole_characters(text))
         case _:
             pass

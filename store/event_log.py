@@ -32,6 +32,7 @@ from .events import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    EventSink,
     ExploringEvent,
     FinishedEvent,
     GateEvent,
@@ -49,6 +50,7 @@ from .events import (
 
 __all__ = [
     "EVENTS",
+    "EventBus",
     "EventLog",
     "EventReader",
     "events_of_kinds",
@@ -243,6 +245,34 @@ def opened_log(path: Path) -> Generator[EventLog]:
         yield log
     finally:
         log.close()
+
+
+class EventBus:
+    """Passes a run's events to sinks, each event once it is numbered and in the log.
+
+    The sinks get it in the order in which they were added.
+    """
+
+    def __init__(self, log: EventLog, run: str) -> None:
+        """Begin without sinks; `run` is the run's id."""
+        self._log = log
+        self._run = run
+        self._sinks: list[EventSink] = []
+
+    def add(self, sink: EventSink) -> None:
+        """Pass the events from now on to one more sink."""
+        self._sinks.append(sink)
+
+    def remove(self, sink: EventSink) -> None:
+        """Pass no more events to a sink; one that isn't there is no error."""
+        with suppress(ValueError):
+            self._sinks.remove(sink)
+
+    def emit(self, event: RunEvent) -> None:
+        """Write an event down, and pass it on."""
+        logged = self._log.add(event, self._run)
+        for sink in [*self._sinks]:
+            sink(logged)
 
 
 _CHUNK_BYTES = 1 << 20

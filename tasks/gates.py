@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from prefect import task
@@ -31,10 +28,10 @@ from ..gates import (
 from ..settings import home
 from ..store.attempt import excerpt
 from ..text import visible
-from .race import run_in_race
+from .context import current_task, unless_won
 from .task_runs import failed_result, gate_span, note_verdict, tag_task_run
 
-__all__ = ["Inspection", "Verdicts", "gates", "summary", "verdicts_to"]
+__all__ = ["Inspection", "Verdicts", "gates", "summary"]
 
 
 def summary(results: Sequence[GateResult], asked: Sequence[str]) -> str:
@@ -83,53 +80,25 @@ class Inspection(Frozen):
     Attributes:
         key: The cache key: the attempt's that made the artifact, and a hash of all that is checked.
         gates: Their names, `?` behind those that the artifact need not pass.
-        race: The race that they run in.
     """
 
     key: str
     gates: tuple[str, ...]
-    race: str = ""
     subject: Subject
 
     @classmethod
-    def of(cls, attempt: str, gates: Sequence[str], subject: Subject, race: str) -> Inspection:
+    def of(cls, attempt: str, gates: Sequence[str], subject: Subject) -> Inspection:
         """Return the inspection of what an attempt made; `attempt` is its own cache key."""
         # Not the subject's own digest: a text may have half of a character, which is not UTF-8.
         checked = json.dumps([*gates, subject.model_dump(mode="json")])
         key = f"{attempt}.gates.{hashlib.sha256(checked.encode()).hexdigest()[:16]}"
-        return cls(key=key, gates=tuple(gates), subject=subject, race=race)
+        return cls(key=key, gates=tuple(gates), subject=subject)
 
 
 class Verdicts(Frozen):
     """What the gates of one inspection found; those behind a failure that stops found nothing."""
 
     results: tuple[GateResult, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdicts:
-    light: AbstractAsyncContextManager[object]
-    sink: Callable[[GateResult], None]
-
-
-# `verdicts_to` sets it around a call of the task, which runs in the same event loop; the task
-# finds it, since its parameters can't hold either.
-_verdicts: ContextVar[_Verdicts | None] = ContextVar("gate_verdicts", default=None)
-
-
-@contextmanager
-def verdicts_to(sink: Callable[[GateResult], None], light: asyncio.Semaphore) -> Generator[None]:
-    """Let a listener hear each result of the task runs inside as soon as it is found.
-
-    Args:
-        listener: Hears nothing of a task run whose result is stored already.
-        light: Bounds the gates of the stage `light`.
-    """
-    token = _verdicts.set(_Verdicts(light, sink))
-    try:
-        yield
-    finally:
-        _verdicts.reset(token)
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
@@ -150,10 +119,7 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     """
     asked = Inspection.model_validate(inspection)
     tag_task_run(*(f"gate: {gate_name(asked_for)}" for asked_for in asked.gates))
-    # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
-    found = await run_in_race(
-        asked.race, run_pipeline(build_pipeline(asked.gates), asked.subject, _inspect)
-    )
+    found = await unless_won(run_pipeline(build_pipeline(asked.gates), asked.subject, _inspect))
     if found is None:
         return Cancelled(message="Another candidate passed first.")
     content = Verdicts(results=found.results).model_dump(mode="json")
@@ -164,11 +130,11 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
 
 
 async def _inspect(gate: Gate, subject: Subject, required: bool) -> GateResult:
-    verdicts = _verdicts.get() or _Verdicts(nullcontext(), lambda _: None)
-    async with verdicts.light if gate.stage == "light" else nullcontext():
+    context = current_task()
+    async with context.light if gate.stage == "light" else nullcontext():
         with gate_span(gate.name, required=required) as span:
             cache = GateCache(home() / "gates")
             result = await check(gate, subject, required=required, cache=cache)
             note_verdict(span, result)
-    verdicts.sink(result)
+    context.on_verdict(result)
     return result

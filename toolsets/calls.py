@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from weakref import WeakKeyDictionary
@@ -47,27 +45,7 @@ from .pictures import ForModel, PictureFiles, bare, restored
 from .policy import AttemptRules, CallVerdict, WantedCall, question_about, repeats, verdict_on
 from .shown import arguments_of, cut, earlier_calls, ended_call, result_text, wanted_call
 
-__all__ = ["JournaledCalls", "calls_of", "calls_to", "emit_call", "turn_at"]
-
-
-# Set around an attempt; its tools find it, which no request hands anything to.
-_listener: ContextVar[Callable[[ToolCall], None] | None] = ContextVar("call_listener", default=None)
-
-
-@contextmanager
-def calls_to(listener: Callable[[ToolCall], None]) -> Generator[None]:
-    """Let a listener hear of the calls that are made inside, when they begin and end."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-def emit_call(call: ToolCall) -> None:
-    """Emit the event of a call."""
-    if (listener := _listener.get()) is not None:
-        listener(call)
+__all__ = ["JournaledCalls", "calls_of", "turn_at"]
 
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, int], asyncio.Semaphore]] = (
@@ -93,6 +71,7 @@ class JournaledCalls:
     Attributes:
         tag: Names the attempt in questions, so that an answer counts for no other: with the hash
             of what it was asked.
+        on_call: Gets each call when it begins and when it ends.
         takes_pictures: Whether the model is shown the pictures of tools.
         calls: What was called so far, by its number, for people.
         messages: The conversation as an earlier process left it, to its last answer.
@@ -107,6 +86,7 @@ class JournaledCalls:
     rules: AttemptRules
     secrets: frozenset[str] = frozenset()
     takes_pictures: bool = False
+    on_call: Callable[[ToolCall], None] = lambda _: None
     clock: Callable[[], float] = run_time
     calls: dict[int, ToolCall] = field(init=False)
     messages: list[ModelMessage] = field(init=False)
@@ -292,7 +272,7 @@ class JournaledCalls:
             if (answer := self._answers.get(key)) is not None:
                 Approvals(self.run).use(answer, started)
             shown = shown.model_copy(update={"started_at": started})
-            emit_call(shown)
+            self.on_call(shown)
             text, failed, pictures = await self._outcome(shown, make)
             text = whole_characters(text)
         ended = Committed(
@@ -344,13 +324,13 @@ class JournaledCalls:
     def _refusal(self, shown: ToolCall, why: str) -> ToolFailed:
         ended = shown.model_copy(update={"outcome": "refused", "result": why})
         self.calls[shown.ordinal] = ended
-        emit_call(ended)
+        self.on_call(ended)
         return ToolFailed(why)
 
     def _emit_end(self, shown: ToolCall, committed: Committed, outcome: str) -> None:
         ended = ended_call(shown, committed, outcome, self.secrets)
         self.calls[shown.ordinal] = ended
-        emit_call(ended)
+        self.on_call(ended)
 
 
 def calls_of(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:

@@ -29,13 +29,11 @@ __all__ = [
     "ToolsetOverride",
     "ToolsetSource",
     "ToolsetUse",
-    "catalogue_of",
     "is_acting",
     "is_idempotent",
     "listed_tools",
     "marked",
     "needs_approval",
-    "open_catalogue",
     "overridden_toolsets",
     "override_toolsets",
     "place_of",
@@ -241,25 +239,6 @@ class Catalogue:
                 "Give it again: --mcp FILE, --documents FOLDER, or override_toolsets in Python.",
             )
         return source
-
-
-# By the flow run's id: a task run takes JSON, and finds the toolsets of its run by that.
-_open: dict[str, Catalogue] = {}
-
-
-@contextmanager
-def open_catalogue(flow_run_id: str, catalogue: Catalogue) -> Generator[Catalogue]:
-    """Let the task runs of a flow run find its toolsets."""
-    _open[flow_run_id] = catalogue
-    try:
-        yield catalogue
-    finally:
-        del _open[flow_run_id]
-
-
-def catalogue_of(flow_run_id: str) -> Catalogue:
-    """Return the toolsets of a flow run that runs in this process; an empty one if it doesn't."""
-    return _open.get(flow_run_id, Catalogue())
 
 
 _given: ContextVar[Mapping[str, ToolsetOverride]] = ContextVar("overridden_toolsets")

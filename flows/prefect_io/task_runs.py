@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -35,16 +33,14 @@ from prefect.utilities.engine import emit_task_run_state_change_event
 from pydantic import BaseModel
 
 from ...files import OWNER_ONLY, READABLE, close_to_others, is_shared_mode
+from ...tasks.context import TaskCalls, current_task, task_context
 from ...tasks.subagent.request import SubagentResult, UnansweredError
 from ...untrusted.folder import UntrustedFolder
 from .flow_run import current_flow_run
 
 __all__ = [
     "ResultFolder",
-    "TaskCalls",
-    "current_calls",
     "look_up_result_folder",
-    "noting_calls",
     "read_task_runs",
     "result_in",
     "run_task",
@@ -55,53 +51,6 @@ __all__ = [
     "until_state_seen",
     "without_orphaned_task_runs",
 ]
-
-
-@dataclass(slots=True)
-class TaskCalls:
-    """The calls of tasks in one run.
-
-    Attributes:
-        ended: The ends that are known here, by task run; the server may hear of one a moment later.
-        broken: How many calls were left by an exception, so that the end isn't known.
-    """
-
-    ended: dict[UUID, State[Any]] = field(default_factory=dict[UUID, State[Any]])
-    broken: int = 0
-
-    @contextmanager
-    def call(self) -> Generator[None]:
-        """Count a call that an exception leaves."""
-        try:
-            yield
-        except BaseException:
-            self.broken += 1
-            raise
-
-    def note(self, state: State[Any]) -> None:
-        """Note what a call came to."""
-        task_run_id = state.state_details.task_run_id
-        if state.is_final() and task_run_id is not None:
-            self.ended[task_run_id] = state
-
-
-_calls: ContextVar[TaskCalls | None] = ContextVar("swarm_task_calls", default=None)
-
-
-@contextmanager
-def noting_calls() -> Generator[TaskCalls]:
-    """Have the calls inside noted."""
-    calls = TaskCalls()
-    token = _calls.set(calls)
-    try:
-        yield calls
-    finally:
-        _calls.reset(token)
-
-
-def current_calls() -> TaskCalls:
-    """Return where this run's calls are noted; outside of a run, nowhere that lasts."""
-    return _calls.get() or TaskCalls()
 
 
 _BATCH = 200
@@ -174,7 +123,8 @@ async def without_orphaned_task_runs(flow_run_id: str) -> AsyncGenerator[None]:
     The run's lock has to be held. A server that refuses costs a warning.
     """
     run, again = UUID(flow_run_id), _started_before()
-    with noting_calls() as calls:
+    calls = TaskCalls()
+    with task_context(calls=calls):
         if again:
             await _end_open(run, calls, _KILLED)
         try:
@@ -292,7 +242,7 @@ async def run_task(
     """
     ids = (state.state_details.task_run_id for state in wait_for if state is not None)
     edges = [allow_failure(_Edge(task_run_id)) for task_run_id in ids if task_run_id is not None]
-    calls = current_calls()
+    calls = current_task().calls
     with calls.call():
         state: State[Any] = await cast("Any", task)(
             quote(payload.model_dump(mode="json")), name, return_state=True, wait_for=edges

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, UserPromptPart
@@ -60,6 +61,8 @@ class AdapterDraft(PlanDraft):
 
 class AdapterPlanner:
     """Writes plans with an adapter, as many as it takes until one scores well."""
+
+    reads_facts: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -89,7 +89,14 @@ class PlanDraft:
 
 
 class Planner(Protocol):
-    """Decomposes an objective into a plan."""
+    """Decomposes an objective into a plan.
+
+    Attributes:
+        reads_facts: Whether it reads what the swarm has and has seen. The adapter's doesn't: its
+            prompt is the one that it was trained on, word for word.
+    """
+
+    reads_facts: ClassVar[bool]
 
     async def plan(self, objective: str, context: PlanContext) -> PlanDraft:
         """Write a plan.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import get_args
+from typing import ClassVar, get_args
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import (
@@ -68,6 +68,8 @@ _without_tools: set[_Server] = set()
 
 class StructuredPlanner:
     """Asks for the plan as a tool call, and as JSON where the model or its server has no tools."""
+
+    reads_facts: ClassVar[bool] = True
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -261,6 +263,8 @@ _CONTEXT = 4096
 
 class GrammarPlanner:
     """Asks a model file for the plan as JSON, of which it can write nothing but a plan's form."""
+
+    reads_facts: ClassVar[bool] = True
 
     def __init__(self, model: Model, local: LlamaCppModel) -> None:
         """Take a model, and the model file that it is or wraps."""

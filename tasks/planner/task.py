@@ -30,7 +30,7 @@ from .facts import InputNote, PlanningFacts
 from .facts_text import FactsText, facts_text, notes_text, room_for
 from .structured import GrammarPlanner, StructuredPlanner
 
-__all__ = ["PlanRequest", "Planned", "decompose", "plan_objective", "planner_for", "reads_facts"]
+__all__ = ["PlanRequest", "Planned", "decompose", "plan_objective", "planner_for"]
 
 
 def planner_for(model: Model, *, adapter: bool = True) -> Planner:
@@ -51,14 +51,6 @@ def planner_for(model: Model, *, adapter: bool = True) -> Planner:
         model = model.wrapped
     path = local.planner_adapter if adapter else None
     return AdapterPlanner(model, path) if path is not None else GrammarPlanner(model, local)
-
-
-def reads_facts(planner: Planner) -> bool:
-    """Return whether a planner reads what the swarm has and has seen.
-
-    The adapter's doesn't: its prompt is the one that it was trained on, word for word.
-    """
-    return not isinstance(planner, AdapterPlanner)
 
 
 class PlanRequest(Frozen):
@@ -138,16 +130,20 @@ async def plan_objective(request: PlanRequest) -> Planned:
     model = await resolve_model(request.model, request.tier)
     names = frozenset(note.name for note in request.inputs)
     planner = planner_for(model, adapter=request.adapter)
-    toolsets = _offered(request, planner)
-    rules = PlanRules(request.max_steps, frozenset(gates()), names, toolsets)
-    shown = _shown(request, model, planner)
+    if not planner.reads_facts:
+        request = request.model_copy(update={"facts": None, "notes": ""})
+    toolsets = request.facts.toolsets if request.facts else ()
+    offered = frozenset(fact.name for fact in toolsets)
+    rules = PlanRules(request.max_steps, frozenset(gates()), names, offered)
+    room = room_for(profile_of(model).context_tokens)
+    shown = facts_text(request.facts, room) if request.facts else FactsText()
     context = PlanContext(
         rules,
         request.seed,
         inputs=request.inputs,
         facts=shown.text,
         begun=request.begun,
-        notes=_notes(request, model, planner),
+        notes=notes_text(request.notes, room),
     )
     try:
         draft = await planner.plan(request.objective, context)
@@ -159,25 +155,6 @@ async def plan_objective(request: PlanRequest) -> Planned:
         problem = f"{model.model_name} gave no usable answer when it was asked for a plan: {error}"
         raise NoPlanError(problem, "Ask another model, or give a plan.") from error
     return Planned(plan=draft.plan, planning=_planning(draft, model.model_name, shown))
-
-
-def _offered(request: PlanRequest, planner: Planner) -> frozenset[str]:
-    if request.facts is None or not reads_facts(planner):
-        return frozenset()
-    return frozenset(fact.name for fact in request.facts.toolsets)
-
-
-def _shown(request: PlanRequest, model: Model, planner: Planner) -> FactsText:
-    """Return what of the facts the planner is shown: as much as it has room for."""
-    if request.facts is None or not reads_facts(planner):
-        return FactsText()
-    return facts_text(request.facts, room_for(profile_of(model).context_tokens))
-
-
-def _notes(request: PlanRequest, model: Model, planner: Planner) -> str:
-    if not reads_facts(planner):
-        return ""
-    return notes_text(request.notes, room_for(profile_of(model).context_tokens))
 
 
 def _refused(model: Model, error: Exception) -> Exception:

@@ -1,8 +1,7 @@
-"""Requests that were made before their attempt began: its task run takes the answer from here."""
+"""One request to a model, and what goes wrong with it in our own errors."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
@@ -38,46 +37,15 @@ from ...models.limiter import fault_of
 from ...models.remote import tracing_of
 from ...models.resolve import local_model, refusal
 from .answer import GO_ON
-from .request import SubagentRequest, SubagentResult, prompt_of
+from .request import SubagentRequest, prompt_of
 from .request_settings import settings_of
 
 __all__ = [
-    "answer_prestarted",
     "ask",
-    "drop_prestarted",
-    "offer_prestarted",
     "own_errors",
     "queue_s_of",
     "waits_of",
 ]
-
-
-_answers: dict[tuple[str, str], asyncio.Future[SubagentResult]] = {}
-"""Answers, finished or under way, by flow run and what is asked. `flows/ahead/` puts them in; task
-runs find them here, since what is under way can't be among a task run's parameters."""
-
-
-def offer_prestarted(request: SubagentRequest, answer: asyncio.Future[SubagentResult]) -> None:
-    """Let the task run of an equal request take this answer."""
-    _answers[_name(request)] = answer
-
-
-def drop_prestarted(request: SubagentRequest) -> None:
-    """Let no task run take it any more."""
-    _answers.pop(_name(request), None)
-
-
-async def answer_prestarted(request: SubagentRequest) -> SubagentResult | None:
-    """Return what the request was answered ahead of its plan; None if it wasn't made then.
-
-    Cancelling this cancels the request.
-    """
-    answer = _answers.get(_name(request))
-    return None if answer is None else await answer
-
-
-def _name(request: SubagentRequest) -> tuple[str, str]:
-    return request.run, request.content_hash()
 
 
 _REJECTED = (ModelRequestRejectedError, ModelHTTPError)

@@ -101,7 +101,7 @@ EXPLORE = "explore"
 """Stands in a step's place where the orchestrator looks around before it plans."""
 
 _NOT_THE_INPUT = {
-    *("key", "run", "race", "model", "priority"),
+    *("key", "run", "model", "priority"),
     *("asked", "remarks"),
     *CallLimits.model_fields,
 }
@@ -136,7 +136,6 @@ class SubagentRequest(CallLimits):
     previous: str = Field(default="", description="The best attempt so far, to go on from.")
     begun: str = Field(default="", description="An answer that was cut off, to be written on.")
     sample: int = Field(default=0, description="Its number among the samples of its race.")
-    race: str = Field(default="", description="The race among samples that it runs in, if any.")
     priority: float = Field(
         default=0.0, description="The length of the path that remains from its step."
     )

@@ -29,20 +29,21 @@ from ...errors import (
 from ...metrics.clock import run_time
 from ...models.answers.call_text import calls_in_json
 from ...models.answers.usage import REASONED, UNMADE_CALL, note
-from ...models.provider_waits import Timer, timed
+from ...models.provider_waits import timed
+from ...models.request_context import Timer
 from ...models.resolve import local_model, resolve_model
 from ...quoting import uncopied
 from ...store.attempt import Usage
 from ...store.folder import RunFolder
 from ...text import visible
 from ...toolsets.pictures import bare
-from ..race import run_in_race
+from ..context import current_task, unless_won
 from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
 from .answer import extract, joined, refuses, resume_point
-from .asking import answer_prestarted, ask, own_errors, queue_s_of, waits_of
+from .asking import ask, own_errors, queue_s_of, waits_of
 from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of, prompt_of
 from .request_settings import settings_of
-from .tool_loop import ToolLoop, current_budget
+from .tool_loop import ToolLoop
 
 __all__ = ["WAITING", "answer", "subagent"]
 
@@ -71,10 +72,9 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     """
     asked = SubagentRequest.model_validate(request)
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
-    # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
     with agent_span(asked) as span:
         try:
-            result = await run_in_race(asked.race, _answer(asked))
+            result = await unless_won(_answer(asked))
         except ApprovalNeededError as error:
             _keep_nothing()
             return Cancelled(name=WAITING, message=visible(str(error)))
@@ -90,7 +90,9 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
 
 
 async def _answer(request: SubagentRequest) -> SubagentResult:
-    return await answer_prestarted(request) or await answer(request)
+    # Whoever cancels this cancels what was asked before.
+    prestarted = current_task().prestarted.get(request.content_hash())
+    return await prestarted if prestarted is not None else await answer(request)
 
 
 def _keep_nothing() -> None:
@@ -137,7 +139,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
     usage = usage_of([*conversation, response]) if loop else usage_of([response])
     if loop is None:
         # Counted before it is stored: what was answered is paid for, wherever it ends up.
-        current_budget().taken = usage
+        current_task().budget.taken = usage
     await _store(request, [*conversation, response])
     text = response.text or ""
     whole = joined(request.begun, text) if request.begun else text.lstrip()

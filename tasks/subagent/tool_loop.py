@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic_ai import Agent
@@ -23,53 +21,17 @@ from ...models.resolve import takes_pictures
 from ...store.attempt import ToolCall, Usage
 from ...store.folder import RunFolder
 from ...toolsets.calls import JournaledCalls
-from ...toolsets.catalogue import Catalogue, ToolsetUse, catalogue_of, is_acting
+from ...toolsets.catalogue import Catalogue, ToolsetUse, is_acting
 from ...toolsets.journal import CallJournal
 from ...toolsets.offered import AttemptTools
 from ...toolsets.pictures import pictures_in, text_of
 from ...toolsets.policy import AttemptRules, repeats
 from ...tracing import request_tracing
+from ..context import current_task
 from ..task_runs import usage_of
 from .request import SubagentRequest, prompt_of, tokens_of
 
-__all__ = ["AttemptBudget", "ToolLoop", "allowed", "current_budget"]
-
-
-async def _affordable(_: Usage, __: int) -> None:
-    return None
-
-
-@dataclass(slots=True)
-class AttemptBudget:
-    """What one process spends on an attempt.
-
-    Attributes:
-        extend: Takes what the attempt took in this process, and the tokens that its next request
-            will read. Returns once the run can afford that; raises BudgetExceededError if it never
-            can.
-        taken: What the attempt took in this process.
-    """
-
-    extend: Callable[[Usage, int], Awaitable[None]] = _affordable
-    taken: Usage = field(default_factory=Usage)
-
-
-_current: ContextVar[AttemptBudget | None] = ContextVar("attempt_budget", default=None)
-
-
-@contextmanager
-def allowed(budget: AttemptBudget) -> Generator[None]:
-    """Let the attempt inside spend by a budget."""
-    token = _current.set(budget)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
-
-def current_budget() -> AttemptBudget:
-    """Return the budget of the attempt that runs here; one without bounds if there is none."""
-    return _current.get() or AttemptBudget()
+__all__ = ["ToolLoop"]
 
 
 _logger = logging.getLogger("prefect_swarm.tools")
@@ -96,7 +58,7 @@ class ToolLoop:
     _shows_pictures: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
-        self._catalogue = catalogue_of(self.request.run)
+        self._catalogue = current_task().toolsets
         self._journaled = self._journal(pictures=takes_pictures(self.model))
 
     def _journal(self, *, pictures: bool) -> JournaledCalls:
@@ -113,6 +75,7 @@ class ToolLoop:
             rules=_rules(asked, self._catalogue),
             secrets=self._catalogue.secrets,
             takes_pictures=pictures,
+            on_call=current_task().on_tool_call,
         )
 
     @property
@@ -129,7 +92,7 @@ class ToolLoop:
                 raise
             _logger.warning("%s refused pictures of tools: %s", error.model_name, error.message)
             # It is as after a kill: what the calls came to is in the journal.
-            self._spent, self._shows_pictures = current_budget().taken, False
+            self._spent, self._shows_pictures = current_task().budget.taken, False
             self._journaled = self._journal(pictures=False)
             return await self._run()
 
@@ -179,7 +142,7 @@ class ToolLoop:
             ) from error
 
     async def _turns(self, run: AgentRun[None, str], tools: AttemptTools) -> ModelResponse:
-        budget, before = current_budget(), len(self.messages)
+        budget, before = current_task().budget, len(self.messages)
         async for node in run:
             self.messages = run.all_messages()
             budget.taken = self._spent + usage_of(self.messages[before:])

@@ -29,9 +29,9 @@ def test_steps_wait_for_the_plan_if_it_is_bounded_or_approved(
     options: dict[str, Any], is_read: bool
 ) -> None:
     async def reads() -> bool:
-        unused: Any = Mock()
-        given = SwarmOptions(model="test", **options)
-        with plan_reading("Compare", given, unused, unused)(PlanRules()) as reader:
+        context: Any = Mock(objective="Compare")
+        context.options = SwarmOptions(model="test", **options)
+        with plan_reading(context, PlanRules()) as reader:
             return reader is not None
 
     assert asyncio.run(reads()) == is_read

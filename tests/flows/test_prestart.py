@@ -16,7 +16,6 @@ from prefect_swarm.store.accounts import Budget
 from prefect_swarm.store.attempt import Usage
 from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.tasks.subagent.asking import answer_prestarted
 from prefect_swarm.tasks.subagent.request import SubagentRequest, SubagentResult
 
 
@@ -110,7 +109,7 @@ def test_a_step_that_is_written_otherwise_is_withdrawn_and_its_reservation_is_se
             ahead.offer([request("S1", prompt="another")])
             await settle()
             assert len(ahead.ledger.accounts.settled) == 1
-            assert await answer_prestarted(request("S1")) is None
+            assert request("S1").content_hash() not in ahead.answers
 
     asyncio.run(scene())
     assert models.asked == ["S1", "S1"]
@@ -133,9 +132,8 @@ def test_an_answer_of_a_process_that_is_gone_is_taken_and_costs_nothing_more(
             ahead.offer([request("S1")])
             planned = request("S1", key="run.plan.S1.1")
             assert ahead.take(planned)
-            result = await answer_prestarted(planned)
-            ahead.ledger.settle(planned.key, result and result.usage)
-            assert result is not None
+            result = await ahead.answers[planned.content_hash()]
+            ahead.ledger.settle(planned.key, result.usage)
             assert result.text == "do S1"
             assert ahead.ledger.accounts.usage == Usage()
 

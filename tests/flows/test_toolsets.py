@@ -16,7 +16,7 @@ from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.preflight import catalogue_of_options, check_toolsets, toolsets_of_run
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, ToolsetUse, catalogue_of
+from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, ToolsetUse
 from prefect_swarm.toolsets.mcp.toolset import McpSource
 from prefect_swarm.toolsets.names import ToolLimits
 from pydantic_ai.toolsets import FunctionToolset
@@ -97,25 +97,23 @@ def test_a_name_that_the_run_does_not_have_is_refused(others: None) -> None:
 def test_task_runs_find_the_toolsets_and_servers_end_with_the_run(tmp_path: Path) -> None:
     options = SwarmOptions(mcp=written(tmp_path, raw=entry()))
 
-    async def pid() -> str:
+    async def pid(toolsets: Catalogue) -> str:
         # As an attempt has it: two after another share the server.
-        toolset = (
-            catalogue_of("run").source("raw").toolset(ToolsetUse(RunFolder.of("run"), "S1", "S1.1"))
-        )
+        use = ToolsetUse(RunFolder.of("run"), "S1", "S1.1")
+        toolset = toolsets.source("raw").toolset(use)
         async with toolset:
             listed = await toolset.get_tools(context())
             return await toolset.call_tool("pid", {}, context(), listed["pid"])
 
     async def main() -> tuple[str, str, bool]:
-        async with toolsets_of_run("run", options):
-            first, second = await pid(), await pid()
+        async with toolsets_of_run(options) as toolsets:
+            first, second = await pid(toolsets), await pid(toolsets)
             return first, second, is_running(first)
 
     first, second, was_running = asyncio.run(main())
     assert first == second
     assert was_running
     assert not is_running(first)
-    assert catalogue_of("run").names == frozenset()
 
 
 def test_a_toolset_that_can_not_be_had_is_told_with_the_steps_that_need_it(tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ from prefect_swarm.models.limiter import (
     fault_of,
     limiter_of,
 )
-from prefect_swarm.models.provider_waits import Waiting, timed, waits_to
+from prefect_swarm.models.provider_waits import timed, waits_to
+from prefect_swarm.models.request_context import Waiting
+from prefect_swarm.store.events import WaitEvent
 from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
@@ -231,7 +233,11 @@ def test_a_wait_shows_the_providers_words_after_some_seconds() -> None:
             await limiter(Time()).run(request, ALONE)
 
     asyncio.run(story())
-    shown = [str(wait) for wait in heard if wait is not None]
+    shown = [
+        WaitEvent(provider=wait.provider, why=wait.reason, seconds=wait.seconds).words
+        for wait in heard
+        if wait is not None
+    ]
     assert "cooling" not in shown[0]
     assert "(server error: the cooling has failed)" in shown[-1]
 

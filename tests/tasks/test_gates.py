@@ -14,8 +14,8 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect_swarm.flows.prefect_io.task_runs import run_task
 from prefect_swarm.gates import Finding, GateResult, Subject
-from prefect_swarm.tasks.gates import Inspection, gates, verdicts_to
-from prefect_swarm.tasks.race import race
+from prefect_swarm.tasks.context import task_context
+from prefect_swarm.tasks.gates import Inspection, gates
 
 
 class Held:
@@ -64,8 +64,9 @@ def inspected(
     async def inspect() -> list[State[Any]]:
         states: list[State[Any]] = []
         for artifact in artifacts:
-            asked = Inspection.of(name or str(id(heard)), names, subject(artifact), name)
-            with verdicts_to(heard.append, asyncio.Semaphore(at_once)):
+            asked = Inspection.of(name or str(id(heard)), names, subject(artifact))
+            light = asyncio.Semaphore(at_once)
+            with task_context(on_verdict=heard.append, light=light):
                 states.append((await run_task(gates, asked, name="gates"))[0])
         kept.extend(states)
         return []
@@ -78,7 +79,7 @@ def inspected(
 @given(st.text(), st.text(), st.lists(st.sampled_from(NAMES), max_size=2))
 def test_what_is_checked_decides_the_key(left: str, right: str, names: list[str]) -> None:
     def key(artifact: str, *gate_names: str) -> str:
-        return Inspection.of("a", gate_names, subject(artifact), "").key
+        return Inspection.of("a", gate_names, subject(artifact)).key
 
     assert key(left, *names) == key(left, *names)
     assert (key(left, *names) == key(right, *names)) == (left == right)
@@ -86,7 +87,7 @@ def test_what_is_checked_decides_the_key(left: str, right: str, names: list[str]
 
 
 def test_half_of_a_character_has_a_key_too() -> None:
-    assert Inspection.of("a", NAMES, Subject(artifact="\ud800"), "").key.startswith("a.gates.")
+    assert Inspection.of("a", NAMES, Subject(artifact="\ud800")).key.startswith("a.gates.")
 
 
 @pytest.mark.usefixtures("prefect_server", "swarm_home", "held")
@@ -126,8 +127,8 @@ def test_a_verdict_is_heard_while_other_gates_are_under_way() -> None:
 
     @flow
     async def inspect() -> str | None:
-        asked = Inspection.of("live", ("slow", "quick"), subject("wait"), "")
-        with verdicts_to(handle, asyncio.Semaphore(2)):
+        asked = Inspection.of("live", ("slow", "quick"), subject("wait"))
+        with task_context(on_verdict=handle, light=asyncio.Semaphore(2)):
             return (await run_task(gates, asked, name="gates"))[0].name
 
     registry = {"slow": Held("slow"), "quick": Quick("quick")}
@@ -139,7 +140,8 @@ def test_a_verdict_is_heard_while_other_gates_are_under_way() -> None:
 
 @pytest.mark.usefixtures("prefect_server", "swarm_home", "held")
 def test_a_race_that_is_won_ends_the_gates() -> None:
-    with race("won") as won:
+    won = asyncio.Event()
+    with task_context(won=won):
         won.set()
         heard, (state,) = inspected("wait", name="won")
     assert heard == []

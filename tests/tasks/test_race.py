@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from prefect_swarm.tasks.race import race, run_in_race, run_until
+from prefect_swarm.tasks.context import task_context, unless_won
+from prefect_swarm.tasks.race import run_until
 
 
 async def at_once() -> str:
@@ -26,21 +27,21 @@ async def breaks() -> str:
 
 
 def test_work_in_no_race_is_awaited() -> None:
-    assert asyncio.run(run_in_race("", at_once())) == "done"
-    assert asyncio.run(run_in_race("long over", at_once())) == "done"
+    assert asyncio.run(unless_won(at_once())) == "done"
 
 
 def test_the_others_stop_when_one_has_won() -> None:
     async def run() -> tuple[tuple[str | None, str | None], list[str]]:
         stopped: list[str] = []
-        with race("r") as won:
+        won = asyncio.Event()
+        with task_context(won=won):
 
             async def wins() -> str | None:
-                done = await run_in_race("r", at_once())
+                done = await unless_won(at_once())
                 won.set()
                 return done
 
-            return await asyncio.gather(wins(), run_in_race("r", never(stopped))), stopped
+            return await asyncio.gather(wins(), unless_won(never(stopped))), stopped
 
     done, stopped = asyncio.run(run())
     assert [*done] == ["done", None]
@@ -57,8 +58,9 @@ def test_what_breaks_is_raised() -> None:
 
 def test_a_race_that_is_over_is_forgotten() -> None:
     async def run() -> str | None:
-        with race("r") as won:
+        won = asyncio.Event()
+        with task_context(won=won):
             won.set()
-        return await run_in_race("r", at_once())
+        return await unless_won(at_once())
 
     assert asyncio.run(run()) == "done"

@@ -20,8 +20,9 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import FlowRunContext
 from prefect.states import Completed, Running
 from prefect.utilities.engine import emit_task_run_state_change_event
-from prefect_swarm.flows.prefect_io.task_runs import current_calls, without_orphaned_task_runs
+from prefect_swarm.flows.prefect_io.task_runs import without_orphaned_task_runs
 from prefect_swarm.store.folder import find_run
+from prefect_swarm.tasks.context import current_task
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
@@ -143,7 +144,7 @@ def _seen_end(run: TaskRun) -> State[None]:
     """Note that a task run has completed, as this process does; the server hears nothing."""
     done: State[None] = Completed()
     done.state_details.task_run_id = run.id
-    current_calls().note(done)
+    current_task().calls.note(done)
     return done
 
 
@@ -162,7 +163,7 @@ def test_a_call_that_an_error_left_is_ended_with_its_run() -> None:
     async def body(left: TaskRun) -> None:
         await _on_the_server(left)
         async with without_orphaned_task_runs(str(left.flow_run_id)):
-            with pytest.raises(OSError, match="full"), current_calls().call():
+            with pytest.raises(OSError, match="full"), current_task().calls.call():
                 raise OSError("The disk is full.")
 
     (run,) = _in_a_flow_run(0, body)

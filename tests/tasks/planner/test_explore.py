@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from forked import told_by_fork
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.tasks.context import task_context
 from prefect_swarm.tasks.planner.conversation import exploration_request, notes_in
 from prefect_swarm.tasks.planner.facts import notes_of
 from prefect_swarm.tasks.subagent.request import (
@@ -20,7 +21,7 @@ from prefect_swarm.tasks.subagent.request import (
     tokens_of,
 )
 from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
-from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, marked, open_catalogue
+from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, marked
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -87,7 +88,7 @@ def killed_in_call(run: str, number: int) -> list[str]:
 
         tools = FunctionToolset[None]()
         tools.add_function(count, metadata=marked(idempotent=True))
-        with open_catalogue(run, Catalogue.of([ToolsetOverride("shelf", tools)])):
+        with task_context(toolsets=Catalogue.of([ToolsetOverride("shelf", tools)])):
             loop = ToolLoop(FunctionModel(answers), request(run), ModelSettings())
             emit(asyncio.run(loop.run()).text or "")
 

@@ -14,9 +14,10 @@ import pytest
 from forked import told_by_fork
 from prefect_swarm.errors import UncertainCallError
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.tasks.context import task_context
 from prefect_swarm.tasks.subagent.request import SubagentRequest
 from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
-from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, marked, open_catalogue
+from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, marked
 from prefect_swarm.toolsets.journal import Committed, read_entries
 from pydantic_ai.messages import (
     ModelMessage,
@@ -82,7 +83,7 @@ def counter(emit: Any, *, idempotent: bool) -> FunctionToolset[None]:
 
 async def attempt(run_id: str, emit: Any, *, idempotent: bool) -> str:
     source = ToolsetOverride("counter", counter(emit, idempotent=idempotent))
-    with open_catalogue(run_id, Catalogue.of([source])):
+    with task_context(toolsets=Catalogue.of([source])):
         response = await ToolLoop(FunctionModel(answers), request(run_id), ModelSettings()).run()
     return response.text or ""
 

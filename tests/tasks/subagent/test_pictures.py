@@ -9,9 +9,10 @@ from uuid import uuid4
 
 import pytest
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.tasks.context import task_context
 from prefect_swarm.tasks.subagent.request import SubagentRequest
 from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
-from prefect_swarm.toolsets.catalogue import Catalogue, open_catalogue
+from prefect_swarm.toolsets.catalogue import Catalogue
 from prefect_swarm.toolsets.mcp.toolset import McpSource
 from prefect_swarm.toolsets.names import ToolLimits
 from pydantic_ai.exceptions import ModelHTTPError
@@ -81,7 +82,7 @@ class Seeing:
 def asked(run_id: str, answer: Answer, *, sees: bool = True) -> str:
     model = FunctionModel(answer, profile=ModelProfile(supports_image_input=sees))
     source = McpSource(raw_server(PICTURES="1"), ToolLimits())
-    with open_catalogue(run_id, Catalogue.of([source])):
+    with task_context(toolsets=Catalogue.of([source])):
         loop = ToolLoop(model, request(run_id), ModelSettings())
         return str(asyncio.run(loop.run()).text)
 

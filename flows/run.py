@@ -1,0 +1,389 @@
+"""One run, from its objective to its result: plan, recall, compile, drive, answer, finish."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from prefect.client.schemas.objects import State
+
+from ..errors import Category, RunCancelledError
+from ..gates import gate_name, ready_for
+from ..metrics.clock import run_time
+from ..metrics.critical_path import measure
+from ..models.provider_waits import refused_providers, waits_to
+from ..models.remote import open_models
+from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
+from ..plan.schedule import RunStatus
+from ..plan.task_ir import TaskIR
+from ..store.approvals import Approvals
+from ..store.attempt import Usage, excerpt
+from ..store.event_log import EventBus
+from ..store.events import FinishedEvent, PlannedEvent, PlannedStep
+from ..store.folder import RunFolder
+from ..store.question import RunWaitingError
+from ..store.result import Cost, Recall, SwarmResult
+from ..store.step import StepState
+from ..tasks.context import task_context
+from ..tasks.planner.task import Planned
+from .answer import Answering, RunAnswer
+from .answer_type import answer_check
+from .approval import Asking
+from .attempt import Attempts
+from .bounds import concurrency_limits
+from .context import RunContext, frontier, save_step, step_results
+from .control import RunControl, wait_events
+from .drive import Driver
+from .event_log import event_bus
+from .memory import Memories, facts_for, recall_for, store_of
+from .options import SwarmOptions
+from .plan_changes import Replacements, keep_unchanged, plan_after_edits, steps_written
+from .planning import explored_before, plan_for, plan_rules
+from .prefect_io.flow_run import terminable
+from .prefect_io.live_view import LiveRun
+from .prefect_io.pages import RunPages
+from .prefect_io.task_runs import task_run_of
+from .preflight import check_gates, check_models, check_toolsets, toolsets_of_run
+from .prestart import PrestartedRequests, accounted
+from .run_inputs import stored_inputs
+from .stored_plan import (
+    StoredPlanning,
+    StoredRecall,
+    book_plan,
+    go_on,
+    load,
+    open_ledger,
+    restore_steps,
+    save,
+)
+from .timing import NotedTime, stopped_among, time_of_run
+
+__all__ = ["Run"]
+
+_logger = logging.getLogger("prefect_swarm.runs")
+_RAISE = "Resume with a higher limit (--max-tokens, --max-usd, --timeout-s):"
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of the flow; `to_result` takes it through its phases, in the order of the methods.
+
+    What an earlier process of the run has stored is taken from there, not done again.
+
+    Attributes:
+        folder: Where all of it is stored; its lock is held.
+        user_plan: The plan that the user gave; None where the orchestrator writes one.
+        control: How the code around the flow stops the run, and who asks a person.
+        context: What the parts of the run share. `compile` gives it the plan.
+        planned: The plan, and where it comes from, with what a person has edited since.
+        recalled: What the memory makes of the plan; None without one.
+        edits: How often the plan was edited.
+    """
+
+    folder: RunFolder
+    flow_run_id: str
+    objective: str
+    user_plan: TaskIR | None
+    options: SwarmOptions
+    control: RunControl
+    clock: Callable[[], float] = run_time
+    context: RunContext = field(init=False)
+    planned: Planned = field(init=False)
+    recalled: Recall | None = field(init=False, default=None)
+    edits: int = field(init=False, default=0)
+    _bus: EventBus = field(init=False)
+    _unedited: Planned = field(init=False)
+    _plan_state: State[Any] | None = field(init=False, default=None)
+    _restored: frozenset[str] = field(init=False, default=frozenset())
+    _asking: Asking = field(init=False)
+    _attempts: Attempts = field(init=False)
+    _memories: Memories = field(init=False)
+    _driver: Driver = field(init=False)
+    _pages: RunPages | None = field(init=False, default=None)
+    _ending: NotedTime = field(init=False, default_factory=NotedTime)
+
+    async def to_result(self) -> SwarmResult:
+        """Return the result; where a person edits the plan, the run goes on from the recall.
+
+        Raises:
+            RunCancelledError: The run was cancelled; what had finished is stored.
+            RunWaitingError: It is left until a person has answered.
+        """
+        async with self._opened():
+            await self.plan()
+            while True:
+                await self.recall()
+                await self.compile()
+                status = await self.drive()
+                if status != "edited":
+                    return await self.finish(status, await self.answer())
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncGenerator[None]:
+        """Open what the run needs as long as it goes on: its events, models, tools and accounts."""
+        folder, options = self.folder, self.options
+        with event_bus(folder, self.flow_run_id, self.control.listener) as self._bus:
+            emit = self._bus.emit
+            async with AsyncExitStack() as stack:
+                stack.enter_context(terminable(self.control))
+                stack.enter_context(refused_providers())
+                stack.enter_context(waits_to(wait_events(emit)))
+                await stack.enter_async_context(open_models())
+                toolsets = await stack.enter_async_context(toolsets_of_run(options))
+                models = await check_models(options, self.user_plan)
+                ledger = open_ledger(folder, options, models.prices, run_time(), emit)
+                memory = await store_of(options)
+                limits = concurrency_limits(options, models)
+                prestarted = PrestartedRequests(folder, ledger, limits, emit, options.stream_text)
+                await stack.enter_async_context(aclosing(prestarted))
+                stack.enter_context(task_context(toolsets=toolsets, prestarted=prestarted.answers))
+                self.context = RunContext(
+                    run=folder,
+                    flow_run_id=self.flow_run_id,
+                    objective=self.objective,
+                    options=options,
+                    ledger=ledger,
+                    emit=emit,
+                    prestarted=prestarted,
+                    control=self.control,
+                    inputs=stored_inputs(folder),
+                    models=models,
+                    toolsets=toolsets,
+                    memory=memory,
+                    restart_counts=folder.restart_counts(),
+                )
+                yield
+
+    async def plan(self) -> None:
+        """Have the plan written, unless the user gave one; its price is booked once."""
+        context = self.context
+        if stored := load(context.run, StoredPlanning):
+            self._unedited, self._plan_state = stored.planned, stored.state
+        else:
+            unless_cancelled = context.control.unless_cancelled
+            facts = explored = None
+            if self.user_plan is None:
+                facts = await facts_for(context)
+                explored = await unless_cancelled(explored_before(context))
+            async with accounted(context.prestarted):
+                planning = plan_for(context, self.user_plan, facts, explored)
+                self._unedited, self._plan_state = await unless_cancelled(planning)
+            task_run = task_run_of(self._plan_state)
+            save(context.run, StoredPlanning(planned=self._unedited, task_run=task_run))
+        book_plan(context.ledger, self._unedited)
+
+    async def recall(self) -> None:
+        """Take what a person has edited, and ask the memory about each step of the plan."""
+        context = self.context
+        edits = Approvals(context.run).edits()
+        rules = plan_rules(context.options, context.toolsets.names)
+        self.edits = len(edits)
+        self.planned = plan_after_edits(self._unedited, edits, rules)
+        if edits:
+            models = await check_models(context.options, self.planned.plan)
+            go_on(context.ledger, models.prices)
+            context = replace(context, models=models)
+        if stored := load(context.run, StoredRecall, self.edits):
+            self.recalled, state = stored.recall, stored.state or self._plan_state
+        else:
+            written = steps_written(self._unedited, self.planned.plan)
+            before = replace(context, plan_state=self._plan_state)
+            self.recalled, state = await recall_for(before, self.planned.plan, written)
+            recalled = StoredRecall(recall=self.recalled, task_run=task_run_of(state))
+            save(context.run, recalled, self.edits)
+        self.context = replace(context, plan_state=state)
+
+    async def compile(self) -> None:
+        """Compile the plan, check what its steps need, and take what is done of them.
+
+        Raises:
+            GateError: A gate that a step has to pass can't run here.
+            ToolsetError: A toolset that a step works with can't be had.
+        """
+        folder, options, toolsets = self.context.run, self.context.options, self.context.toolsets
+        defaults = StepDefaults(options.max_attempts, options.gates)
+        advice = self.recalled.steps if self.recalled else ()
+        plan = compile_plan(self.planned.plan, defaults, recall=advice, toolsets=toolsets.names)
+        await check_gates(plan)
+        await check_toolsets(plan, toolsets, folder)
+        records = {step.id: StepState.of(step) for step in plan.steps}
+        if self.edits:
+            keep_unchanged(folder, plan)
+        self._restored = restore_steps(folder, records)
+        self.context = context = replace(self.context, plan=plan, records=records)
+        replaced = sum(record.revision for record in records.values())
+        replacements = Replacements(context, left=max(0, options.policy.replans - replaced))
+        mitigations = self.recalled.mitigations if self.recalled else ()
+        self._memories = Memories(context, self.planned.plan.agents, mitigations)
+        self._attempts = Attempts(context, replacements, self._memories)
+        self._asking = Asking(context, Approvals(folder), self.edits)
+        self._driver = Driver(context, self._attempts, self._asking, self._restored)
+        has_pages = folder.has("plan.json")
+        edits = {"edits": self.edits} if self.edits else {}
+        folder.store("plan.json", {**plan.to_json(), **edits})
+        if options.pages:
+            live = LiveRun(context, self.planned.planning, self.recalled, folder.started_at())
+            self._pages = RunPages(live, has_pages)
+
+    async def drive(self) -> RunStatus | Literal["edited"]:
+        """Run the steps until all are over; `edited` if another plan takes this one's place.
+
+        Raises:
+            RunCancelledError: The run was cancelled; what had finished is stored.
+            RunWaitingError: It is left until a person has answered.
+        """
+        steps = self.context.plan.steps
+        # Planning and the models' answers leave the time that a sandbox takes to start.
+        with ready_for(gate_name(gate) for step in steps for gate in step.gates):
+            await self._attempts.settle_prestarted(self._restored)
+            if self._pages is not None:
+                self._pages.start()
+                self._bus.add(self._pages.handle)
+            self.context.emit(_planned(self.context.plan))
+            async with self._shown_if_left():
+                status = await self._driver.drive()
+                records = self.context.records.values()
+                if any(record.status == "cancelled" for record in records):
+                    raise RunCancelledError("The run was cancelled on request.")
+        if status == "edited":
+            await self._close_pages(None)
+        return status
+
+    async def answer(self) -> RunAnswer:
+        """Have the answer made of the outputs that no other step read."""
+        context = self.context
+        done_when = self.planned.plan.definition_of_done
+        answering = Answering(context, done_when, answer_check())
+        async with self._shown_if_left():
+            with self._ending.noted("answer"):
+                return await answering.answer(frontier(context.plan, context.records))
+
+    async def finish(self, status: RunStatus, answer: RunAnswer) -> SwarmResult:
+        """Learn from the run, and write down what it came to."""
+        async with self._shown_if_left():
+            if (answer.trouble or self.planned.planning.broke_off) and status == "completed":
+                status = "partial"
+            with self._ending.noted("memory"):
+                taught = await self._memories.conclude(list(self.context.records.values()))
+            result = self._result(status, answer, taught, self._problem(answer))
+        self.context.run.store("result.json", result)
+        self._warn_of_unstored()
+        self.context.emit(_finished(result))
+        await self._close_pages(result)
+        return result
+
+    @asynccontextmanager
+    async def _shown_if_left(self) -> AsyncGenerator[None]:
+        """Write down and show how far the run is where the work inside fails: it has no result."""
+        try:
+            yield
+        except BaseException as error:
+            for record in self.context.records.values():
+                if record.attempts or record.reason:
+                    save_step(self.context.run, record)
+            problem = str(error)
+            if not isinstance(error, RunWaitingError):
+                why = f"It was left early{f': {problem}' if problem else '.'}"
+                problem = f"{why} Resume with: prefect-swarm resume {self.context.run.run_id}"
+            await self._close_pages(self._result("unfinished", RunAnswer(""), (), problem))
+            raise
+
+    async def _close_pages(self, result: SwarmResult | None) -> None:
+        if (pages := self._pages) is not None:
+            self._pages = None
+            self._bus.remove(pages.handle)
+            await pages.close(result)
+
+    def _problem(self, answer: RunAnswer) -> str:
+        """Say what went wrong, in all steps and with the answer; "" if nothing did."""
+        records = list(self.context.records.values())
+        failed = [
+            f"{record.step.id}: {record.reason}"
+            for record in records
+            if record.output is None and record.status == "failed"
+        ]
+        stopped = any(record.category is Category.BUDGET for record in records)
+        advice = f"{_RAISE} prefect-swarm resume {self.context.run.run_id} --max-tokens N"
+        broke_off = self.planned.planning.broke_off
+        broken = f"The plan broke off; what was complete of it was run. {broke_off}"
+        parts = [
+            self._asking.rejection,
+            broken if broke_off else "",
+            *failed,
+            answer.trouble,
+            advice if stopped else "",
+        ]
+        return excerpt(" ".join(filter(None, parts)), 2000)
+
+    def _result(
+        self,
+        status: RunStatus | Literal["unfinished"],
+        answer: RunAnswer,
+        taught: tuple[str, ...],
+        problem: str,
+    ) -> SwarmResult:
+        context, planning = self.context, self.planned.planning
+        records, plan = list(context.records.values()), context.plan
+        decisions = (a.decision for record in records for a in record.attempts if a.decision)
+        replanning = sum((decision.usage for decision in decisions), Usage())
+        steps = step_results(records)
+        upstream = {record.step.id: record.step.upstream for record in records}
+        spent = time_of_run(context.run, steps, upstream, self._ending.stretches, self.clock())
+        calls = planning.usage.requests + replanning.requests + answer.usage.requests
+        total_s, stopped_s = (spent.total_s, stopped_among(steps, spent)) if spent else (0.0, 0.0)
+        return SwarmResult(
+            run_id=context.run.run_id,
+            flow_run_id=context.flow_run_id,
+            status=status,
+            answer=answer.text,
+            plan=self.planned.plan,
+            content_hash=plan.content_hash,
+            planning=planning,
+            steps=steps,
+            metrics=measure(steps, upstream, calls, total_s, stopped_s),
+            time=spent,
+            cost=Cost.of(context.ledger.accounts.usage),
+            recall=self.recalled,
+            taught=taught,
+            problem=problem,
+        )
+
+    def _warn_of_unstored(self) -> None:
+        if names := self.context.run.store_pending():
+            _logger.warning(
+                "There is still no room for %s in %s. Only this process has them: keep what it "
+                "prints. Another one that resumes the run asks for them again.",
+                ", ".join(names),
+                self.context.run.folder,
+            )
+
+
+def _planned(plan: CompiledPlan) -> PlannedEvent:
+    return PlannedEvent(
+        steps=tuple(
+            PlannedStep(
+                id=step.id,
+                agent=step.agent,
+                tier=step.tier,
+                upstream=step.upstream,
+                optional=step.optional,
+            )
+            for step in plan.steps
+        )
+    )
+
+
+def _finished(result: SwarmResult) -> FinishedEvent:
+    cost = result.cost
+    return FinishedEvent(
+        status=result.status,
+        answer=result.answer,
+        problem=result.problem,
+        calls=cost.calls,
+        input_tokens=cost.input_tokens,
+        output_tokens=cost.output_tokens,
+        cost_usd=cost.money_usd,
+    )
