@@ -104,7 +104,7 @@ def test_a_generation_that_is_gone(folder: Path) -> None:
 
 
 def test_a_generation_of_another_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generation, "FORMAT", 2)
+    monkeypatch.setattr(generation, "FORMAT", generation.FORMAT + 1)
     reader = Reader(LOG, folder, EMBEDDER)
     assert len(reader.search("default", "seas", 99)) == 7
     damage = reader.status().damage
