@@ -137,6 +137,8 @@ def train(
     Needs extras: pip install 'prefect-swarm[demo,train]'. An hour on two cores; Ctrl-C keeps what
     --resume goes on with.
     """
+    # First: the training tokenises with llama.cpp, and imports it.
+    require_llama_cpp(demo=model is None)
     from ..models.llama.gguf import check_model_file, demo_model_path, own_adapter
     from ..parl.retrain import TrainingSource, read_pairs, retrain
     from ..parl.train import Practice, TrainConfig
@@ -146,7 +148,6 @@ def train(
     own = read_pairs(data) if data else []
     if not generated and not own:
         raise InputError("There is nothing to learn from.", "Give --data, or --generated above 0.")
-    require_llama_cpp(demo=model is None)
     base = check_model_file(model) if model else demo_model_path()
     config = TrainConfig(
         rank=rank,
