@@ -24,7 +24,7 @@ from ..plan.documents import marked, plan_text, problems_of, without_marks
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
 from ..store.attempt import excerpt
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
 from ..text import visible
 from .approval_choice import read_whole
@@ -103,7 +103,7 @@ def is_at_terminal() -> bool:
 def at_terminal(paused: Callable[[], AbstractContextManager[None]]) -> AskPerson:
     """Return what asks at the terminal; `paused` holds the progress back meanwhile."""
 
-    async def ask(run: RunFolder, questions: tuple[Question, ...]) -> None:
+    async def ask(run: RunStore, questions: tuple[Question, ...]) -> None:
         if not questions:
             raise RunWaitingError(run.run_id, questions)
         with paused():
@@ -112,7 +112,7 @@ def at_terminal(paused: Callable[[], AbstractContextManager[None]]) -> AskPerson
     return ask
 
 
-async def _ask(run: RunFolder, question: Question) -> None:
+async def _ask(run: RunStore, question: Question) -> None:
     _show(run, question)
     _forget_typed()
     while True:
@@ -134,10 +134,10 @@ async def _ask(run: RunFolder, question: Question) -> None:
             _say("The plan is as it was.")
 
 
-def _show(run: RunFolder, question: Question) -> None:
+def _show(run: RunStore, question: Question) -> None:
     # Standard output has the answer of the run, or its events.
     with redirect_stdout(sys.stderr):
-        compiled = read_compiled(run.read_json("plan.json"))
+        compiled = read_compiled(kept.plan if (kept := run.plan()) else {})
         if question.asked == "plan" and compiled is not None:
             print_plan(compiled)
         print_section(question.title)
@@ -167,7 +167,7 @@ def prompt_of(question: Question) -> str:
 
 
 def _answer(
-    run: RunFolder,
+    run: RunStore,
     question: Question,
     verdict: Verdict,
     *,
@@ -189,7 +189,7 @@ def _answer(
         _say(str(error))
 
 
-async def _line(run: RunFolder, question: Question, prompt: str) -> str:
+async def _line(run: RunStore, question: Question, prompt: str) -> str:
     """Return what is typed in a line; another answer may come first and cancel it.
 
     Raises:

@@ -14,20 +14,18 @@ from ..errors import InputError, PlanError, RunDamagedError
 from ..files import read_text
 from ..flows.prefect_io.form import is_suspended
 from ..plan.task_ir import PlanRules, TaskIR
-from ..settings import home
 from ..store.question import MOST_SHOWN, PLAN_QUESTION, Answer, Question, Verdict
 from ..text import one_line
 from .approval_choice import chosen_question, require_read
 from .command import AsJson
 from .options import OptionChanges
 from .run import RunName, resume
-from .runs import is_executed, list_runs
 from .terminal.printing import print_json, print_section, print_table, print_text
 from .terminal.session import say
 
 if TYPE_CHECKING:
     from ..store.approvals import Approvals
-    from ..store.folder import RunFolder
+    from ..store.protocol import RunStore
 
 __all__ = ["ResumeNow", "approve", "edit", "go_on", "read_edit", "reject", "waiting"]
 
@@ -75,7 +73,7 @@ def _decide(
     run_name: str, step: str | None, verdict: Verdict, why: str, resume_now: bool, read: str = ""
 ) -> int:
     from ..store.approvals import Approvals
-    from ..store.folder import find_run
+    from ..store.runs import find_run
 
     run = find_run(run_name)
     approvals = Approvals(run)
@@ -94,9 +92,9 @@ def _decide(
     return go_on(run, f"{question.id} of run {run.run_id} is {verdict}.", resume_now)
 
 
-def go_on(run: RunFolder, done: str, resume_now: bool) -> int:
+def go_on(run: RunStore, done: str, resume_now: bool) -> int:
     """Say what was done and how the run goes on, or go on with it."""
-    if is_executed(run.folder):
+    if run.is_executed():
         print_text(f"{done} Its process goes on by itself.")
         return 0
     if resume_now:
@@ -112,7 +110,7 @@ def go_on(run: RunFolder, done: str, resume_now: bool) -> int:
     return 0
 
 
-def _is_woken(run: RunFolder) -> bool:
+def _is_woken(run: RunStore) -> bool:
     from ..flows.prefect_io.suspend import wake_suspended
 
     return wake_suspended(run)
@@ -133,15 +131,14 @@ def waiting(
 ) -> int:
     """List the questions that runs wait for: plans, steps and calls."""
     from ..store.approvals import Approvals
-    from ..store.folder import RunFolder, find_run
+    from ..store.runs import find_run, list_runs, open_listed
 
     if run_name is not None:
         runs = [find_run(run_name)]
     else:
         unfinished = frozenset(("waiting", "running"))
-        folder = home() / "runs"
-        runs = [RunFolder(folder / r.run_id) for r in list_runs(folder, statuses=unfinished)]
-    found: list[tuple[RunFolder, Question]] = []
+        runs = [open_listed(run) for run in list_runs(statuses=unfinished)]
+    found: list[tuple[RunStore, Question]] = []
     for run in runs:
         try:
             found += [(run, question) for question in Approvals(run).pending()]
@@ -166,7 +163,7 @@ def waiting(
     return 0
 
 
-def _print_whole(found: list[tuple[RunFolder, Question]]) -> None:
+def _print_whole(found: list[tuple[RunStore, Question]]) -> None:
     for run, question in found:
         print_section(f"{question.id}: {one_line(question.title, 200)}")
         if question.text:
@@ -184,24 +181,24 @@ def _read(question: Question) -> str:
     return f" --read {question.mark}" if len(question.text) > MOST_SHOWN else ""
 
 
-def _going_on(run: RunFolder) -> str:
+def _going_on(run: RunStore) -> str:
     """What has the run go on here; nothing where a process or a worker does it by itself."""
-    return "" if is_executed(run.folder) or is_suspended(run) else " --resume"
+    return "" if run.is_executed() or is_suspended(run) else " --resume"
 
 
-def _record(run: RunFolder, question: Question) -> dict[str, Any]:
+def _record(run: RunStore, question: Question) -> dict[str, Any]:
     asked_at = datetime.fromtimestamp(question.at).astimezone().isoformat(timespec="seconds")
     own = {**question.model_dump(mode="json", exclude={"subject"}), "read": question.mark}
-    return {"run_id": run.run_id, **own, "at": asked_at, "running": is_executed(run.folder)}
+    return {"run_id": run.run_id, **own, "at": asked_at, "running": run.is_executed()}
 
 
-def _row(run: RunFolder, question: Question) -> tuple[str, ...]:
+def _row(run: RunStore, question: Question) -> tuple[str, ...]:
     return (
         run.run_id,
         f"{datetime.fromtimestamp(question.at):%Y-%m-%d %H:%M}",
         question.id,
         one_line(question.title, 200),
-        "runs" if is_executed(run.folder) else "",
+        "runs" if run.is_executed() else "",
     )
 
 
@@ -224,7 +221,7 @@ def edit(
     from ..flows.plan_changes import current_plan, rules_of
     from ..plan.documents import plan_text
     from ..store.approvals import Approvals
-    from ..store.folder import find_run
+    from ..store.runs import find_run
 
     run = find_run(run_name)
     before = current_plan(run)
@@ -242,7 +239,7 @@ def edit(
     return go_on(run, f"Run {run.run_id} has another plan.", resume_now)
 
 
-def _require_open(run: RunFolder) -> None:
+def _require_open(run: RunStore) -> None:
     result = run.result()
     if result is not None and result.status != "failed":
         raise InputError(
@@ -251,7 +248,7 @@ def _require_open(run: RunFolder) -> None:
         )
 
 
-def read_edit(run: RunFolder, path: Path, before: TaskIR, rules: PlanRules) -> TaskIR:
+def read_edit(run: RunStore, path: Path, before: TaskIR, rules: PlanRules) -> TaskIR:
     """Read a plan as YAML or JSON that takes the place of a run's.
 
     Raises:

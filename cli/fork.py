@@ -23,7 +23,7 @@ from .terminal.session import check_output, run_and_report, say
 
 if TYPE_CHECKING:
     from ..flows.resume import PreparedFork
-    from ..store.folder import RunFolder
+    from ..store.protocol import RunStore
 
 __all__ = ["diff", "fork", "print_difference"]
 
@@ -163,7 +163,7 @@ def fork(
     asked again. Options that are given take the place of those that the other run began with, and
     count for the steps that are done anew.
     """
-    from ..store.folder import find_run
+    from ..store.runs import find_run
 
     check_output(as_json=as_json, as_events=stream)
     names = [name.strip().upper() for name in again or ()]
@@ -193,7 +193,7 @@ def _prepared(
     return prepare_fork(run_name, plan, again, changes)
 
 
-def _read(run: RunFolder, path: Path, changes: Mapping[str, Any]) -> TaskIR:
+def _read(run: RunStore, path: Path, changes: Mapping[str, Any]) -> TaskIR:
     from ..flows.fork import plan_done
     from ..flows.options import with_changes
     from ..flows.plan_changes import options_of

@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ..data_types import moment_of
 from ..errors import InputError
 from ..report.page import Page, RunView
 from ..report.run_pages import answer_page, plan_page, timeline_page
 from ..report.step_page import step_page
 from ..report.stored_view import SHOWN_CHARS, planned_of, view_of
-from ..store.event_log import EVENTS, follow_events
+from ..store.event_log import follow_events
 from ..store.result import SwarmResult
-from ..toolsets.artifacts import artifacts_of
 from .command import AsJson
 from .run import RunName
-from .runs import is_executed
 from .terminal.files import write_html
 from .terminal.printing import print_events, print_json, print_page, print_text
 from .terminal.summary import (
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from ..store.events import RunEvent
-    from ..store.folder import RunFolder
+    from ..store.protocol import RunStore
 
 __all__ = ["inspect", "report", "show_run"]
 
@@ -75,7 +72,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> int:
     """Show a stored run: its result or progress, a step, its events or its time."""
-    from ..store.folder import find_run
+    from ..store.runs import find_run
 
     if start is not None and not events:
         raise InputError("--from counts events.", "Add --events.")
@@ -98,20 +95,20 @@ def inspect(
     elif (result := run.result()) is not None:
         print_json(result)
     else:
-        print_unfinished_json(run, run.read_json("plan.json"))
+        print_unfinished_json(run)
     return 0
 
 
-def show_run(run: RunFolder) -> None:
+def show_run(run: RunStore) -> None:
     """Print how a run ended, or how far it is, with what it asked and the files that it left."""
-    view = view_of(run, is_running=is_executed(run.folder))
+    view = view_of(run, is_running=run.is_executed())
     print_run(view, run.result())
     print_questions(run)
     print_files(run, [step.state for step in view.steps])
 
 
-def _show_page(run: RunFolder, name: ShownPage) -> None:
-    view = view_of(run, is_running=is_executed(run.folder))
+def _show_page(run: RunStore, name: ShownPage) -> None:
+    view = view_of(run, is_running=run.is_executed())
     print_page(_PAGES[name](view), view)
 
 
@@ -122,19 +119,18 @@ def _check_choice(chosen: list[str], as_json: bool) -> None:
         raise InputError("--page excludes --json.", "Choose one.")
 
 
-def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
+def _show_events(run: RunStore, start: int, *, as_json: bool) -> None:
     def follow() -> AsyncGenerator[RunEvent]:
         return follow_events(
-            run.folder / EVENTS,
-            start=start,
-            is_alive=lambda: is_executed(run.folder),
+            run.event_feed(start),
+            is_alive=run.is_executed,
             wait=lambda: asyncio.sleep(_LOOK_S),
         )
 
-    print_events(follow, began_at=moment_of(run.about().get("started_at")), as_json=as_json)
+    print_events(follow, began_at=run.about().started_at, as_json=as_json)
 
 
-def _show_time(run: RunFolder, result: SwarmResult | None, *, as_json: bool) -> None:
+def _show_time(run: RunStore, result: SwarmResult | None, *, as_json: bool) -> None:
     if result is None:
         raise InputError(
             f"Run {run.run_id} has no result yet.", "Where its time went is known at its end."
@@ -142,8 +138,8 @@ def _show_time(run: RunFolder, result: SwarmResult | None, *, as_json: bool) -> 
     print_time(result, as_json=as_json)
 
 
-def _show_step(run: RunFolder, name: str) -> None:
-    view = view_of(run, is_running=is_executed(run.folder))
+def _show_step(run: RunStore, name: str) -> None:
+    view = view_of(run, is_running=run.is_executed())
     step = next((step for step in view.steps if step.id == name), None)
     if step is None:
         raise _no_step(run, name, [step.id for step in view.steps])
@@ -154,12 +150,12 @@ def _show_step(run: RunFolder, name: str) -> None:
     print_files(run, [step.state])
 
 
-def _no_step(run: RunFolder, name: str, names: list[str]) -> InputError:
+def _no_step(run: RunStore, name: str, names: list[str]) -> InputError:
     known = f"{names[0]} to {names[-1]}" if names else "no steps yet"
     return InputError(f"Run {run.run_id} has no step {name!r}.", f"There are {known}.")
 
 
-def _print_step_json(run: RunFolder, result: SwarmResult | None, name: str) -> None:
+def _print_step_json(run: RunStore, result: SwarmResult | None, name: str) -> None:
     """Print a step as it is stored, with its whole output."""
     prompts = {step.id: step.prompt for step in planned_of(run).steps}
     if name not in prompts:
@@ -167,9 +163,9 @@ def _print_step_json(run: RunFolder, result: SwarmResult | None, name: str) -> N
     steps = result.steps if result else run.steps()
     step = next((step for step in steps if step.id == name), None)
     record = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
-    files = {name: str(path) for name, path in artifacts_of(run, step).items()} if step else {}
+    files = {name: file.place for name, file in run.artifacts(step).items()} if step else {}
     prompt = (step.prompt if step else "") or prompts[name]
-    output = run.read(f"outputs/{name}.txt")
+    output = run.output(name)
     print_json({**record, "prompt": prompt, "output": output, "files": files})
 
 
@@ -195,12 +191,12 @@ def report(
     has not ended is shown as far as it is.
     """
     from ..report.run_html import folder_html
-    from ..store.folder import find_run
+    from ..store.runs import find_run
 
     if show and html == _STDOUT:
         raise InputError("--open needs a file.", "Give --html another name than `-`.")
     run = find_run(run_name)
-    document = folder_html(run, is_running=is_executed(run.folder))
+    document = folder_html(run, is_running=run.is_executed())
     if html == _STDOUT:
         sys.stdout.write(document)
         return 0

@@ -18,10 +18,10 @@ from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.task_ir import TaskIR, is_orchestrated
 from ..report.lines import DagStep, mermaid
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.result import Planning, SwarmResult
+from ..store.runs import open_run
 from ..text import plural
-from ..toolsets.artifacts import artifacts_read
 from .command import AsEvents, AsJson
 from .options import OptionChanges
 from .source import (
@@ -96,11 +96,11 @@ def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[S
 
 
 def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
-    run = RunFolder.of(result.flow_run_id)
-    stored = ((step.id, run.read(f"outputs/{step.id}.txt")) for step in result.steps)
+    run = open_run(result.flow_run_id)
+    stored = ((step.id, run.output(step.id)) for step in result.steps)
     outputs = {name: text for name, text in stored if text is not None}
     left = {
-        step.id: artifacts_read(run, step) for step in result.steps if step.status == "succeeded"
+        step.id: run.read_artifacts(step) for step in result.steps if step.status == "succeeded"
     }
     files = artifact_files(result, outputs, is_json=is_typed) | extra_files(result.steps, left)
     write_folder(folder, files, result.run_id)
@@ -133,7 +133,8 @@ def resume(
     whole id of its flow run.
     """
     from ..errors import RunNotFoundError
-    from ..store.folder import RunFolder, find_run, is_whole_id
+    from ..store.protocol import is_whole_id
+    from ..store.runs import find_run, open_run
 
     check_output(as_json=as_json, as_events=stream)
     try:
@@ -142,9 +143,9 @@ def resume(
         if not is_whole_id(run_name):
             raise
         # The server may know where it is.
-        run = RunFolder.of(run_name.strip())
+        run = open_run(run_name.strip())
     return run_and_report(
-        str(run.about().get("objective", run_name)),
+        run.about().objective or run_name,
         lambda: _resume_begin(run_name, retry_failed, changes),
         as_json=as_json,
         as_events=stream,
@@ -160,7 +161,7 @@ def _resume_begin(
     return lambda: resume_run(run_name, retry_failed=retry_failed, changes=changes)
 
 
-async def warn_of_lost(run: RunFolder, *, ask: bool) -> None:
+async def warn_of_lost(run: RunStore, *, ask: bool) -> None:
     """Say what is paid for again since its result is gone; ask first where somebody can answer.
 
     Raises:

@@ -20,13 +20,12 @@ from ..errors import (
 )
 from ..flows.prefect_io.form import is_suspended
 from ..store.approvals import Approvals
-from ..store.event_log import EVENTS, EventReader
 from ..store.events import AskedEvent, BeganEvent, EventSink, FinishedEvent, RunEvent
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
+from ..store.runs import open_run
 from ..text import one_line
 from .inspect import show_run
 from .run import RunName
-from .runs import is_executed
 from .terminal.interruption import Terminated
 from .terminal.printing import print_section, print_text
 from .terminal.screens import LiveScreen, PlainScreen
@@ -36,7 +35,7 @@ from .watch_flow_run import FlowSnapshot, flow_code, flow_words
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from ..store.folder import RunFolder
+    from ..store.protocol import RunStore
 
 __all__ = ["FollowedRun", "Stage", "code_of", "follow_run", "stage_of", "watch"]
 
@@ -91,7 +90,7 @@ class FollowedRun:
 
 
 async def follow_run(
-    run: RunFolder,
+    run: RunStore,
     handle: EventSink,
     note: Callable[[str], None],
     is_open: Callable[[], Awaitable[bool]],
@@ -104,10 +103,10 @@ async def follow_run(
         note: Gets lines about the run as a whole that a person should read.
         is_open: Asks a Prefect server whether the flow run is not over; False without a server.
     """
-    reader, followed, noted = EventReader(run.folder / EVENTS), FollowedRun("works", None), ""
+    reader, followed, noted = run.event_feed(), FollowedRun("works", None), ""
     while True:
         # Asked first: what the process wrote before it ended is then read below.
-        alive = is_executed(run.folder)
+        alive = run.is_executed()
         for event in reader.fresh():
             followed.last = event
             handle(event)
@@ -125,13 +124,13 @@ async def follow_run(
 
 
 async def _stage(
-    run: RunFolder,
+    run: RunStore,
     last: RunEvent | None,
     is_open: Callable[[], Awaitable[bool]],
     *,
     is_alive: bool,
 ) -> Stage:
-    has_result = run.has("result.json")
+    has_result = run.has_result()
     asks = not is_alive and not has_result and not isinstance(last, FinishedEvent)
     is_open_on_server = asks and await is_open()
     return stage_of(
@@ -139,7 +138,7 @@ async def _stage(
     )
 
 
-def _note(stage: Stage, run: RunFolder) -> str:
+def _note(stage: Stage, run: RunStore) -> str:
     if stage == "waits":
         return _waiting_words(run)
     if stage == "elsewhere":
@@ -150,7 +149,7 @@ def _note(stage: Stage, run: RunFolder) -> str:
     return ""
 
 
-def _waiting_words(run: RunFolder) -> str:
+def _waiting_words(run: RunStore) -> str:
     if not is_suspended(run):
         return f"It was left until a person answers. {_to_answer(run.run_id)} --resume"
     if not Approvals(run).pending():
@@ -181,7 +180,7 @@ def watch(
     Ctrl-C ends the watch and never the run. A run whose folder isn't here is watched through the
     Prefect server that PREFECT_API_URL names.
     """
-    from ..store.folder import find_run
+    from ..store.runs import find_run
 
     try:
         run = find_run(run_name)
@@ -192,8 +191,8 @@ def watch(
     return code if exit_code else ExitCode.COMPLETED
 
 
-def _watch_folder(run: RunFolder) -> ExitCode:
-    result = None if is_executed(run.folder) else run.result()
+def _watch_folder(run: RunStore) -> ExitCode:
+    result = None if run.is_executed() else run.result()
     last = None
     if result is None:
         followed = _until_suspended(_follow(run), run.run_id)
@@ -203,18 +202,18 @@ def _watch_folder(run: RunFolder) -> ExitCode:
     return code_of(last, result and result.status)
 
 
-async def _follow(run: RunFolder) -> FollowedRun:
+async def _follow(run: RunStore) -> FollowedRun:
     from .watch_flow_run import is_open_on_server
 
     about = run.about()
-    title = str(about.get("objective", run.run_id))
+    title = about.objective or run.run_id
     screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
     with screen:
         return await follow_run(
             run,
             screen.handle,
             screen.note,
-            lambda: is_open_on_server(str(about.get("flow_run_id", ""))),
+            lambda: is_open_on_server(about.flow_run_id),
         )
 
 
@@ -244,7 +243,7 @@ def _watch_on_server(name: str, missing: RunNotFoundError) -> ExitCode:
     return flow_code(flow)
 
 
-async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSnapshot | RunFolder:
+async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSnapshot | RunStore:
     """Follow a flow run until it is over, or until its run begins in a folder here."""
     from prefect.client.orchestration import get_client
 
@@ -275,17 +274,16 @@ async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSn
     return flow
 
 
-def _started_here(flow_run_id: UUID) -> RunFolder | None:
-    from ..store.folder import RunFolder
+def _started_here(flow_run_id: UUID) -> RunStore | None:
 
-    run = RunFolder.of(str(flow_run_id))
-    return run if run.has("run.json") else None
+    run = open_run(str(flow_run_id))
+    return run if run.about() else None
 
 
 def _command_waiting_words(flow_run_id: UUID) -> str:
     from prefect.utilities.urls import url_for
 
-    from ..store.folder import run_id_of
+    from ..store.protocol import run_id_of
 
     return (
         f"It waits for a person. Answer its form at {url_for('flow-run', obj_id=flow_run_id)}, or "

@@ -20,7 +20,7 @@ from rich.text import Text
 from ..errors import ExitCode, RunNotFoundError
 from ..flows.prefect_io.server_access import shown_address
 from ..flows.prefect_io.temporary_server import Server, configured_url
-from ..store.folder import run_id_of
+from ..store.protocol import run_id_of
 from ..text import duration, one_line, plural, visible
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from ..plan.schedule import Approved, Ask, Edited, Rejected
 from ..store.approvals import Approvals
 from ..store.attempt import excerpt
 from ..store.events import AnsweredEvent, AskedEvent
-from ..store.folder import RunFolder
 from ..store.question import PLAN_QUESTION, Answer, Question, RunWaitingError, is_approval
+from ..store.runs import open_run
 from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
 from .bounds import Estimate, estimate
@@ -42,7 +42,7 @@ def left_waiting(error: Pause | PausedRun) -> RunWaitingError:
     """Return what a flow run that came back paused means, with the questions of its run."""
     state = error.state
     flow_run_id = state.state_details.flow_run_id if state is not None else None
-    run = RunFolder.of(str(flow_run_id or ""))
+    run = open_run(str(flow_run_id or ""))
     return RunWaitingError(run.run_id, Approvals(run).pending())
 
 
@@ -350,7 +350,7 @@ class Asking:
             self._note_once(
                 name,
                 f"The answer to {name} is about something else than was asked, and counts for "
-                f"nothing. Remove answers/{name}.json in {self.approvals.run.folder} to answer it.",
+                f"nothing. Remove {self.approvals.run.place('answer', name)} to answer it.",
             )
             return None
         return answer

@@ -251,7 +251,7 @@ class Attempts:
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
 
     async def _store_output(self, step: str, artifact: str) -> str:
-        return await self.context.run.store_aside(f"outputs/{step}.txt", artifact)
+        return await asyncio.to_thread(self.context.run.write_output, step, artifact)
 
     def _emit_decision(self, launch: Launch, decision: Decision) -> None:
         self.context.emit(

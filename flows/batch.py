@@ -32,8 +32,9 @@ from ..errors import (
 )
 from ..files import read_text
 from ..store.attempt import excerpt
-from ..store.folder import RunFolder, find_run
+from ..store.protocol import RunStore
 from ..store.result import RunFailedError, SwarmResult
+from ..store.runs import find_run, open_run
 from ..text import one_line
 from ..tracing.spans import without_prefect_spans
 from .approval import left_waiting
@@ -144,12 +145,12 @@ async def run_job(job: BatchJob, before: str, begin: Callable[[str], None]) -> S
     }
     flow_run = await patiently(partial(_created, parameters))
     begin(str(flow_run.id))
-    own = RunFolder.of(str(flow_run.id))
+    own = open_run(str(flow_run.id))
     run_it = partial(_run, flow_run, parameters)
     return await patiently(run_it, lambda: not own.has_started())
 
 
-def _begun(name: str) -> RunFolder | None:
+def _begun(name: str) -> RunStore | None:
     """Return the folder of a run that has anything to go on with."""
     with suppress(RunDamagedError, RunNotFoundError):
         if name and (run := find_run(name)).about():
@@ -157,10 +158,12 @@ def _begun(name: str) -> RunFolder | None:
     return None
 
 
-def _changes(run: RunFolder, options: SwarmOptions) -> dict[str, Any]:
+def _changes(run: RunStore, options: SwarmOptions) -> dict[str, Any]:
     """Return the bounds and models that a line has now, and that its run began without."""
     with suppress(RunDamagedError, ValueError):
-        before = stored_options(run.read_json("run.json").get("options"))
+        if (known := run.about().options) is None:
+            return {}
+        before = stored_options(known)
         asked = options.model_dump(mode="json")
         had = before.model_dump(mode="json")
         return {name: asked[name] for name in CHANGEABLE if asked[name] != had[name]}

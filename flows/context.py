@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from ..metrics.critical_path import critical_path, seconds_of, slacks
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.output import StepOutput
 from ..store.events import EventSink
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.step import StepState
 from ..tasks.subagent.request import CallLimits
 from ..toolsets.catalogue import Catalogue
@@ -51,17 +52,17 @@ def step_results(records: Sequence[StepState]) -> tuple[StepState, ...]:
     )
 
 
-def save_step(run: RunFolder, record: StepState) -> None:
-    """Write how far a step is, with its attempts, their gates and decisions, into its file.
+def save_step(run: RunStore, record: StepState) -> None:
+    """Write how far a step is, with its attempts, their gates and decisions, into the store.
 
     A resumed run takes the steps that had succeeded from there.
     """
-    run.write_step(record.stored())
+    run.save_step(record.stored())
 
 
-async def save_step_aside(run: RunFolder, record: StepState) -> None:
+async def save_step_aside(run: RunStore, record: StepState) -> None:
     """Do as `save_step` does; the step is on the disk when this returns, and others went on."""
-    await run.write_step_aside(record.stored())
+    await asyncio.to_thread(run.save_step, record.stored())
 
 
 _NO_PLAN = CompiledPlan("", (), None, (), "chat", (), "")
@@ -86,10 +87,10 @@ class RunContext:
         records: What is known of each step, by its id; a record changes, the mapping doesn't.
         plan_state: The Prefect state that steps without upstream wait for.
         restart_counts: How often each step was begun again after its run had failed; see
-            `RunFolder.begin_again`.
+            `RunStore.begin_again`.
     """
 
-    run: RunFolder
+    run: RunStore
     flow_run_id: str
     objective: str
     options: SwarmOptions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import RunCancelledError
 from ..store.events import EventSink, WaitEvent, null_sink
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.question import Question
 from ..tasks.race import LostError, run_until
 
@@ -30,7 +30,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-AskPerson = Callable[[RunFolder, tuple[Question, ...]], Coroutine[Any, Any, None]]
+AskPerson = Callable[[RunStore, tuple[Question, ...]], Coroutine[Any, Any, None]]
 """Asks a person about what a run waits for, and returns once it has written down an answer.
 
 It is cancelled when somebody else has answered. A `RunWaitingError` of it leaves the run.

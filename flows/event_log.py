@@ -13,7 +13,7 @@ from ..errors import RunCancelledError
 from ..models.streaming import streaming_to
 from ..store.attempt import ToolCall, excerpt
 from ..store.event_buffer import TextJoiner
-from ..store.event_log import EVENTS, EventBus, opened_log
+from ..store.event_log import EventBus
 from ..store.event_wording import LogState, is_warning, log_line, planned_lines
 from ..store.events import (
     BeganEvent,
@@ -24,7 +24,7 @@ from ..store.events import (
     TextEvent,
     ToolEvent,
 )
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.question import RunWaitingError
 from ..tasks.subagent.request import SubagentRequest
 
@@ -88,12 +88,12 @@ def _quiet_task_runs(flow_run_id: str) -> Generator[None]:
 
 
 @contextmanager
-def event_bus(run: RunFolder, flow_run_id: str, listener: EventSink) -> Generator[EventBus]:
+def event_bus(run: RunStore, flow_run_id: str, listener: EventSink) -> Generator[EventBus]:
     """Yield the bus of a run's events; its sinks are the flow run's log, and a listener.
 
     The first event says that the run began. What ends the run by an error is the last one.
     """
-    with opened_log(run.folder / EVENTS) as log, logged(flow_run_id) as write:
+    with run.event_log() as log, logged(flow_run_id) as write:
         bus = EventBus(log, run.run_id)
         bus.add(write)
         bus.add(listener)

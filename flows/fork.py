@@ -15,8 +15,9 @@ from ..plan.documents import plan_from
 from ..plan.task_ir import TaskIR, check_objective, is_orchestrated
 from ..store.approvals import Approvals
 from ..store.diff import RunDiff
-from ..store.folder import RunFolder, find_run
+from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Planning
+from ..store.runs import find_run
 from ..store.step import StepState, TakenFrom
 from ..tasks.planner.task import Planned
 from .options import SwarmOptions
@@ -49,7 +50,7 @@ class FinishedWork:
         steps: The steps that have succeeded, by their ids.
     """
 
-    run: RunFolder
+    run: RunStore
     plan: TaskIR
     steps: Mapping[str, StepState]
 
@@ -71,7 +72,7 @@ def finished_work(name: str) -> FinishedWork:
     return FinishedWork(run, plan, steps)
 
 
-def plan_done(run: RunFolder) -> TaskIR:
+def plan_done(run: RunStore) -> TaskIR:
     """Return the plan by which the steps of a run were done, without edits that wait.
 
     Raises:
@@ -89,14 +90,13 @@ def plan_done(run: RunFolder) -> TaskIR:
     return plan_after_edits(kept.planned, edits, rules_of(run)).plan
 
 
-def _edits_applied(run: RunFolder) -> int:
+def _edits_applied(run: RunStore) -> int:
     with suppress(RunDamagedError):
-        edits = run.read_json("plan.json").get("edits", 0)
-        return edits if isinstance(edits, int) else 0
+        return plan.edits if (plan := run.plan()) else 0
     return 0
 
 
-def _finished(run: RunFolder, name: str) -> StepState | None:
+def _finished(run: RunStore, name: str) -> StepState | None:
     try:
         found = finished_step(run, name)
     except RunDamagedError as error:
@@ -181,7 +181,7 @@ def _are_in(step: CompiledStep, taken: Collection[str]) -> bool:
 
 
 def begin_fork(
-    run: RunFolder,
+    run: RunStore,
     objective: str,
     source: ForkSource,
     plan: TaskIR | None,
@@ -205,14 +205,19 @@ def begin_fork(
     after = _plan_after(work, plan, options)
     check_objective(after, objective)
     for name in taken_by(work, source, after):
-        _link(work.run, run, name)
-        run.write(f"steps/{name}.json", _taken_step(work.run, run, work.steps[name]))
-    run.write("plan.json", compile_plan(after).to_json())
+        if not run.take_output(name, work.run):
+            raise InputError(
+                f"{work.run.place('output', name)} went away while run {work.run.run_id} was "
+                "forked.",
+                "Fork it once more.",
+            )
+        run.save_step(_taken_step(work.run, run, work.steps[name]), required=True)
+    run.write_plan(PlanRecord(compile_plan(after).to_json()), required=True)
     save(run, StoredPlanning(planned=_planned(work.run, after, is_edited=after != work.plan)))
 
 
 def fork_plan(
-    run: RunFolder, source: ForkSource, plan: TaskIR | None, options: SwarmOptions
+    run: RunStore, source: ForkSource, plan: TaskIR | None, options: SwarmOptions
 ) -> TaskIR:
     """Return the plan of a fork that has begun; from its source where its own file is damaged.
 
@@ -242,7 +247,7 @@ def _plan_after(work: FinishedWork, plan: TaskIR | None, options: SwarmOptions) 
     return plan_from(data, work.plan, plan_rules(options))
 
 
-def _planned(source: RunFolder, plan: TaskIR, *, is_edited: bool) -> Planned:
+def _planned(source: RunStore, plan: TaskIR, *, is_edited: bool) -> Planned:
     # What the source's plan took is the source's to count.
     choice = "edited by a person" if is_edited else ""
     return Planned(
@@ -250,43 +255,19 @@ def _planned(source: RunFolder, plan: TaskIR, *, is_edited: bool) -> Planned:
     )
 
 
-def _taken_step(source: RunFolder, run: RunFolder, step: StepState) -> StepState:
+def _taken_step(source: RunStore, run: RunStore, step: StepState) -> StepState:
     """Return a step as a fork keeps it: whose it is, and none of what it took."""
-    name = f"outputs/{step.id}.txt"
-    origin = TakenFrom(run=source.run_id, output_ref=f"{source.run_id}/{name}")
+    origin = TakenFrom(run=source.run_id, output_ref=source.output_ref(step.id))
     return step.model_copy(
         update={
             "taken_from": step.taken_from or origin,
-            "output_ref": f"{run.run_id}/{name}",
+            "output_ref": run.output_ref(step.id),
             "attempts": (),
             "task_runs": (),
             "slack_s": None,
             "critical": False,
         }
     )
-
-
-def _link(source: RunFolder, run: RunFolder, step: str) -> None:
-    """Have a run share a step's output with another: a second name of the same file.
-
-    No run ever writes into an output; it puts another file in its place. Where the file system
-    has no links, it is copied.
-    """
-    name = f"outputs/{step}.txt"
-    try:
-        run.files.share(name, source.files)
-    except OSError:
-        _copy(source, run, name)
-
-
-def _copy(source: RunFolder, run: RunFolder, name: str) -> None:
-    text = source.read(name)
-    if text is None:
-        raise InputError(
-            f"{source.folder / name} went away while run {source.run_id} was forked.",
-            "Fork it once more.",
-        )
-    run.write(name, text)
 
 
 def compared_run(name: str) -> RunDiff:

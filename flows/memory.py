@@ -21,8 +21,8 @@ from ..models.resolve import resolve_model
 from ..plan.compile import CompiledStep
 from ..plan.task_ir import Agent, TaskIR, Tier
 from ..store.attempt import Attempt, ShownAttempt
-from ..store.folder import RunFolder
 from ..store.result import Mitigation, Recall
+from ..store.runs import open_run
 from ..store.step import StepState
 from ..tasks.memory import (
     AttemptContext,
@@ -234,7 +234,7 @@ async def gather_facts(
     """
     if not await _is_read(options):
         return None
-    offered = await asked_toolsets(toolsets, RunFolder.of(flow_run_id or "plan"))
+    offered = await asked_toolsets(toolsets, open_run(flow_run_id or "plan"))
     if not options.plan_context:
         return PlanningFacts(toolsets=offered) if offered else None
     facts = PlanningFacts(

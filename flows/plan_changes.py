@@ -25,7 +25,7 @@ from ..plan.documents import plan_from
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.question import Answer
 from ..store.step import StepState
 from ..tasks.planner.line_format import system_prompt
@@ -258,40 +258,38 @@ def _agents_of(plan: TaskIR) -> dict[str, tuple[str, str]]:
     return {step.id: (step.agent, prompts[step.agent]) for step in plan.steps}
 
 
-def keep_unchanged(run: RunFolder, plan: CompiledPlan) -> None:
+def keep_unchanged(run: RunStore, plan: CompiledPlan) -> None:
     """Forget what was done of steps that a plan has changed, and what was asked about them.
 
     Args:
-        plan: The plan that takes the place of the one that `plan.json` has.
+        plan: The plan that takes the place of the stored one.
     """
     finished = run.finished_steps()
     before = _before(run)
     kept = unchanged_steps(before, plan, finished) if before else frozenset[str]()
     for name in finished:
         if name not in kept:
-            # The step's record first: an output without one counts for nothing.
-            run.remove(f"steps/{name}.json")
-            run.remove(f"outputs/{name}.txt")
+            run.forget_step(name)
     _withdraw(run, plan)
 
 
-def _withdraw(run: RunFolder, plan: CompiledPlan) -> None:
+def _withdraw(run: RunStore, plan: CompiledPlan) -> None:
     approvals, current = Approvals(run), set(step_digests(plan).values())
     for question in approvals.pending():
         if question.asked == "plan" or question.subject not in current:
             approvals.withdraw(question)
 
 
-def _before(run: RunFolder) -> CompiledPlan | None:
+def _before(run: RunStore) -> CompiledPlan | None:
     with suppress(RunDamagedError):
-        if data := run.read_json("plan.json"):
-            if (found := read_compiled(data)) is not None:
+        if kept := run.plan():
+            if (found := read_compiled(kept.plan)) is not None:
                 return found
-            _logger.warning("%s is damaged. All steps are done anew.", run.folder / "plan.json")
+            _logger.warning("%s is damaged. All steps are done anew.", run.place("plan"))
     return None
 
 
-def current_plan(run: RunFolder) -> TaskIR:
+def current_plan(run: RunStore) -> TaskIR:
     """Return the plan of a run.
 
     Raises:
@@ -305,16 +303,18 @@ def current_plan(run: RunFolder) -> TaskIR:
     return plan_after_edits(kept.planned, Approvals(run).edits(), rules_of(run)).plan
 
 
-def options_of(run: RunFolder) -> SwarmOptions:
+def options_of(run: RunStore) -> SwarmOptions:
     """Return the options that a run was started with.
 
     Raises:
         RunDamagedError: They aren't options.
     """
-    with run.readable("run.json"):
-        return stored_options(run.about().get("options"))
+    try:
+        return stored_options(run.about().options)
+    except ValueError as error:
+        raise run.damage("about", error) from None
 
 
-def rules_of(run: RunFolder) -> PlanRules:
+def rules_of(run: RunStore) -> PlanRules:
     """Return what bounds a plan of a run."""
     return plan_rules(options_of(run))

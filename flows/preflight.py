@@ -19,7 +19,7 @@ from ..models.resolve import check_served, price_of, profile_of, resolve_model
 from ..plan.compile import CompiledPlan
 from ..plan.task_ir import TaskIR, TierName, is_orchestrated
 from ..settings import home, home_variable
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..toolsets.catalogue import (
     Catalogue,
     ToolsetSource,
@@ -227,7 +227,7 @@ async def toolsets_of_run(options: SwarmOptions) -> AsyncGenerator[Catalogue]:
         yield catalogue
 
 
-async def check_toolsets(plan: CompiledPlan, catalogue: Catalogue, run: RunFolder) -> None:
+async def check_toolsets(plan: CompiledPlan, catalogue: Catalogue, run: RunStore) -> None:
     """Ask each toolset that a step works with which tools it has.
 
     Raises:

@@ -10,15 +10,13 @@ from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
-
 from ..errors import Category, ModelError, NoPlanError, RunDamagedError
 from ..models.provider_waits import waits_to
 from ..plan.schedule import ConcurrencyLimits
 from ..store.accounts import Accounts
 from ..store.attempt import Usage
 from ..store.events import EndedEvent, EventSink, ReadyEvent, StartedEvent, TextEvent
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..tasks.context import AttemptBudget, task_context
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import answer
@@ -47,13 +45,13 @@ def prestart_key(request: SubagentRequest) -> str:
     return f"{request.run}{_MARK}{_name(request)}"
 
 
-def store_answer(run: RunFolder, request: SubagentRequest, result: SubagentResult) -> None:
+def store_answer(run: RunStore, request: SubagentRequest, result: SubagentResult) -> None:
     """Keep an answer; what a provider didn't answer is asked again."""
     if result.category is not Category.UNAVAILABLE:
-        run.store(_file(_name(request)), result)
+        run.write_record("prestart", result, _name(request))
 
 
-def stored_answer(run: RunFolder, request: SubagentRequest) -> SubagentResult | None:
+def stored_answer(run: RunStore, request: SubagentRequest) -> SubagentResult | None:
     """Return what a request was answered, in this process or an earlier one."""
     return _read(run, _name(request))
 
@@ -63,27 +61,22 @@ def is_prestarted(key: str) -> bool:
     return _MARK in key
 
 
-def is_prestart_stored(run: RunFolder, key: str) -> bool:
+def is_prestart_stored(run: RunStore, key: str) -> bool:
     """Say whether a call, by its key in the accounts, was made ahead and its answer is kept."""
     _, mark, name = key.partition(_MARK)
     return bool(mark) and _read(run, name.rpartition(".")[0]) is not None
 
 
-def _read(run: RunFolder, name: str) -> SubagentResult | None:
+def _read(run: RunStore, name: str) -> SubagentResult | None:
     try:
-        text = run.read(_file(name))
-        return None if text is None else SubagentResult.model_validate_json(text)
-    except (RunDamagedError, ValidationError):
-        _logger.warning("%s is damaged. The step is asked again.", run.folder / _file(name))
+        return run.record("prestart", SubagentResult, name)
+    except RunDamagedError:
+        _logger.warning("%s is damaged. The step is asked again.", run.place("prestart", name))
         return None
 
 
 def _name(request: SubagentRequest) -> str:
     return f"{request.step}.{request.content_hash()}"
-
-
-def _file(name: str) -> str:
-    return f"ahead/{name}.json"
 
 
 _WITHDRAWN = "The plan was written on without it."
@@ -118,7 +111,7 @@ class PrestartedRequests:
             from their context.
     """
 
-    run: RunFolder
+    run: RunStore
     ledger: Ledger
     limits: ConcurrencyLimits
     emit: EventSink

@@ -32,8 +32,9 @@ from ..errors import (
 from ..models.registry import RegisteredModel
 from ..plan.documents import plan_from
 from ..plan.task_ir import TaskIR, stored_plan
-from ..store.folder import RunFolder, exclusive, find_run, is_whole_id
+from ..store.protocol import RunStore, is_whole_id
 from ..store.result import SwarmResult
+from ..store.runs import find_run, open_run
 from ..tracing.spans import without_prefect_spans
 from .approval import left_waiting
 from .control import not_waiting
@@ -208,7 +209,7 @@ async def resume(
         ServerError: The Prefect server can't be reached.
     """
     run, changes = await _found(name), changes or {}
-    with exclusive(run):
+    with run.exclusive():
         run.store_pending()
         async with _server() as client:
             flow_run = await _read(client, run, name)
@@ -236,7 +237,7 @@ async def resume(
             raise
 
 
-async def _found(name: str) -> RunFolder:
+async def _found(name: str) -> RunStore:
     """Return the folder of a run, which need not be there where the server knows the flow run.
 
     Raises:
@@ -247,8 +248,8 @@ async def _found(name: str) -> RunFolder:
     except RunNotFoundError:
         if not is_whole_id(name):
             raise
-        run = RunFolder.of(str(UUID(name.strip())))
-        if run.folder.exists():
+        run = open_run(str(UUID(name.strip())))
+        if run.has_started():
             raise
         async with _server() as client:
             with suppress(ObjectNotFound):
@@ -278,9 +279,9 @@ def _shown(client: PrefectClient) -> str:
     return shown_address(str(client.api_url))
 
 
-async def _read(client: PrefectClient, run: RunFolder, name: str) -> FlowRun:
+async def _read(client: PrefectClient, run: RunStore, name: str) -> FlowRun:
     # A run whose own files don't say it any more is found by its flow run's whole id.
-    flow_run_id = UUID(run.about().get("flow_run_id") or name.strip())
+    flow_run_id = UUID(run.about().flow_run_id or name.strip())
     try:
         return await client.read_flow_run(flow_run_id)
     except ObjectNotFound:
@@ -291,7 +292,7 @@ async def _read(client: PrefectClient, run: RunFolder, name: str) -> FlowRun:
         ) from None
 
 
-def _result(run: RunFolder) -> SwarmResult | None:
+def _result(run: RunStore) -> SwarmResult | None:
     try:
         return run.result()
     except RunDamagedError as error:
@@ -313,7 +314,7 @@ async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
     return await client.read_flow_run(flow_run.id)
 
 
-async def _go_on(run: RunFolder, flow_run: FlowRun, *, start_over: bool) -> SwarmResult:
+async def _go_on(run: RunStore, flow_run: FlowRun, *, start_over: bool) -> SwarmResult:
     given = flow_run.parameters
     options = stored_options(given.get("options")).model_copy(update={"start_over": start_over})
     parameters = {**given, "plan": stored_plan(given.get("plan")), "options": options}

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
-from ..errors import Category, RunCancelledError
+from ..errors import Category, RunCancelledError, RunDamagedError
 from ..gates import gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
@@ -23,7 +23,7 @@ from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.event_log import EventBus
 from ..store.events import FinishedEvent, PlannedEvent, PlannedStep
-from ..store.folder import RunFolder
+from ..store.protocol import PlanRecord, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import Cost, Recall, SwarmResult
 from ..store.step import StepState
@@ -83,7 +83,7 @@ class Run:
         edits: How often the plan was edited.
     """
 
-    folder: RunFolder
+    folder: RunStore
     flow_run_id: str
     objective: str
     user_plan: TaskIR | None
@@ -221,11 +221,12 @@ class Run:
         self._attempts = Attempts(context, replacements, self._memories)
         self._asking = Asking(context, Approvals(folder), self.edits)
         self._driver = Driver(context, self._attempts, self._asking, self._restored)
-        has_pages = folder.has("plan.json")
-        edits = {"edits": self.edits} if self.edits else {}
-        folder.store("plan.json", {**plan.to_json(), **edits})
+        has_pages = _has_plan(folder)
+        folder.write_plan(PlanRecord(plan.to_json(), self.edits))
         if options.pages:
-            live = LiveRun(context, self.planned.planning, self.recalled, folder.started_at())
+            live = LiveRun(
+                context, self.planned.planning, self.recalled, folder.about().started_at or 0.0
+            )
             self._pages = RunPages(live, has_pages)
 
     async def drive(self) -> RunStatus | Literal["edited"]:
@@ -269,7 +270,7 @@ class Run:
             with self._ending.noted("memory"):
                 taught = await self._memories.conclude(list(self.context.records.values()))
             result = self._result(status, answer, taught, self._problem(answer))
-        self.context.run.store("result.json", result)
+        self.context.run.write_result(result)
         self._warn_of_unstored()
         self.context.emit(_finished(result))
         await self._close_pages(result)
@@ -357,7 +358,7 @@ class Run:
                 "There is still no room for %s in %s. Only this process has them: keep what it "
                 "prints. Another one that resumes the run asks for them again.",
                 ", ".join(names),
-                self.context.run.folder,
+                self.context.run.place(),
             )
 
 
@@ -387,3 +388,10 @@ def _finished(result: SwarmResult) -> FinishedEvent:
         output_tokens=cost.output_tokens,
         cost_usd=cost.money_usd,
     )
+
+
+def _has_plan(run: RunStore) -> bool:
+    try:
+        return run.plan() is not None
+    except RunDamagedError:
+        return True

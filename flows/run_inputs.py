@@ -10,13 +10,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ..data_types import Frozen
-from ..errors import InputError, PlanError, RunDamagedError
+from ..errors import InputError, PlanError
 from ..inputs.reading import given_together
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 
 __all__ = [
     "IN_FOLDER",
@@ -51,7 +51,6 @@ MOST_BYTES = 256 * 1024
 """What a flow run's parameters may take as JSON; less than any server refuses."""
 IN_FOLDER = "/"
 """What stands for inputs that only the run's folder has: no input may be called so."""
-_FILE = "plan_of_run.json"
 
 
 class PlanReference(Frozen):
@@ -61,7 +60,7 @@ class PlanReference(Frozen):
     path: str = ""
 
 
-class _StoredPlanFile(Frozen):
+class _SourcePlan(Frozen):
     plan: StoredPlan
 
 
@@ -81,7 +80,7 @@ def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-def keep_plan(run: RunFolder, plan: TaskIR, given: object) -> None:
+def keep_plan(run: RunStore, plan: TaskIR, given: object) -> None:
     """Write a plan that a run is given into its folder, where the parameters may lack it.
 
     Args:
@@ -91,10 +90,10 @@ def keep_plan(run: RunFolder, plan: TaskIR, given: object) -> None:
         StorageError: There is no room for it.
     """
     if isinstance(given, PlanReference) or _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4:
-        run.write(_FILE, _StoredPlanFile(plan=plan))
+        run.write_record("source_plan", _SourcePlan(plan=plan))
 
 
-def plan_of_run(run: RunFolder, given: TaskIR | PlanReference | None) -> TaskIR | None:
+def plan_of_run(run: RunStore, given: TaskIR | PlanReference | None) -> TaskIR | None:
     """Return the plan that a run was given; what its folder has comes before a file.
 
     Raises:
@@ -104,17 +103,13 @@ def plan_of_run(run: RunFolder, given: TaskIR | PlanReference | None) -> TaskIR 
     """
     if not isinstance(given, PlanReference):
         return given
-    if kept := run.read_json(_FILE):
-        try:
-            return _StoredPlanFile.model_validate(kept).plan
-        except ValidationError:
-            problem = f"{run.folder / _FILE} is damaged."
-            raise InputError(problem, "Run the plan anew.") from None
+    if (kept := run.record("source_plan", _SourcePlan)) is not None:
+        return kept.plan
     if given.path:
         return load_plan(Path(given.path))
     raise InputError(
         f"The plan of run {run.run_id} is too large for a flow run's parameters, and "
-        f"{run.folder} doesn't have it.",
+        f"{run.place()} doesn't have it.",
         "Run the plan anew. For a deployment, give the plan as the absolute path of a file.",
     )
 
@@ -123,8 +118,6 @@ def _bytes_of(value: object) -> int:
     content = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     return len(json.dumps(content, default=str))
 
-
-_INPUTS_FILE = "inputs.json"
 
 # `provided_inputs` sets it around a call of the flow: a Prefect server takes parameters of 512 KiB
 # at most, and documents may be larger. From the run's beginning on its folder has them.
@@ -149,7 +142,7 @@ def inputs_digest() -> str:
     return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
+def keep_inputs(run: RunStore, parameter: Mapping[str, str] | None) -> None:
     """Write what a run that begins is given into its folder.
 
     Args:
@@ -163,20 +156,17 @@ def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
     if IN_FOLDER in (parameter or {}):
         raise InputError(
             f"The inputs of run {run.run_id} are too large for a flow run's parameters, and "
-            f"{run.folder} doesn't have them.",
+            f"{run.place()} doesn't have them.",
             "Run the objective anew, with its inputs.",
         )
     if texts := given_together(parameter or {}, _given.get() or {}):
-        run.write(_INPUTS_FILE, texts)
+        run.write_inputs(texts)
 
 
-def stored_inputs(run: RunFolder) -> dict[str, str]:
+def stored_inputs(run: RunStore) -> dict[str, str]:
     """Return what a run was given when it began.
 
     Raises:
         RunDamagedError: It can't be read any more.
     """
-    try:
-        return {name: str(text) for name, text in run.read_json(_INPUTS_FILE).items()}
-    except RunDamagedError as error:
-        raise RunDamagedError(error.problem, "Run the objective anew, with its files.") from None
+    return run.inputs()

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 
 from prefect.client.schemas.objects import State
 from prefect.results import get_result_store
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ..data_types import Frozen
 from ..errors import RunDamagedError, StorageError
 from ..models.names import Price
 from ..plan.compile import CompiledStep
-from ..store.accounts import Accounts, Booking, Budget
+from ..store.accounts import Booking, Budget
 from ..store.attempt import Usage
 from ..store.events import EventSink, SpentEvent
-from ..store.folder import ACCOUNTS, RunFolder
+from ..store.protocol import RecordKind, RunStore
 from ..store.result import Exploration, Recall
 from ..store.step import StepState, TakenFrom
 from ..tasks.planner.facts import PlanningFacts
@@ -53,7 +53,7 @@ __all__ = [
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-def restore_steps(run: RunFolder, records: Mapping[str, StepState]) -> frozenset[str]:
+def restore_steps(run: RunStore, records: Mapping[str, StepState]) -> frozenset[str]:
     """Give the records of the steps that had succeeded what is stored of them; return their ids."""
     restored: set[str] = set()
     for name, record in records.items():
@@ -64,13 +64,13 @@ def restore_steps(run: RunFolder, records: Mapping[str, StepState]) -> frozenset
     return frozenset(restored)
 
 
-def finished_step(run: RunFolder, name: str) -> tuple[StepState, str] | None:
+def finished_step(run: RunStore, name: str) -> tuple[StepState, str] | None:
     """Return a step that had succeeded, with its output; None if it had not.
 
     Raises:
         RunDamagedError: One of them can't be read.
     """
-    step, artifact = run.step(name), run.read(f"outputs/{name}.txt")
+    step, artifact = run.step(name), run.output(name)
     if artifact is None and step is not None and step.taken_from is not None:
         artifact = _fetched(run, name, step.taken_from)
     if step is None or artifact is None or step.status != "succeeded":
@@ -80,16 +80,16 @@ def finished_step(run: RunFolder, name: str) -> tuple[StepState, str] | None:
     return step, artifact
 
 
-def _fetched(run: RunFolder, name: str, origin: TakenFrom) -> str | None:
+def _fetched(run: RunStore, name: str, origin: TakenFrom) -> str | None:
     """Return an output that was taken over and is gone, from the run that made it."""
     # Its name is one part of a path: `TakenFrom` sees to that.
-    text = RunFolder(run.folder.parent / origin.run).read(f"outputs/{name}.txt")
+    text = run.other(origin.run).output(name)
     if text is not None:
-        run.store(f"outputs/{name}.txt", text)
+        run.write_output(name, text)
     return text
 
 
-def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepState, str] | None:
+def _planned_step(run: RunStore, planned: CompiledStep) -> tuple[StepState, str] | None:
     """Return a step that had succeeded as it is planned, as it was changed, or in another run."""
     try:
         found = finished_step(run, planned.id)
@@ -140,39 +140,34 @@ class StoredRecall(_WithState):
 
 K = TypeVar("K", StoredExploration, StoredFacts, StoredPlanning, StoredRecall)
 _Kept = StoredExploration | StoredFacts | StoredPlanning | StoredRecall
-_NAMES: dict[type[BaseModel], str] = {
-    StoredExploration: "explored.json",
-    StoredFacts: "facts.json",
-    StoredPlanning: "planned.json",
-    StoredRecall: "recall.json",
+_KINDS: dict[type[BaseModel], RecordKind] = {
+    StoredExploration: "exploration",
+    StoredFacts: "facts",
+    StoredPlanning: "planning",
+    StoredRecall: "recall",
 }
 
 
-def load(run: RunFolder, kind: type[K], edits: int = 0) -> K | None:
+def load(run: RunStore, kind: type[K], edits: int = 0) -> K | None:
     """Return what an earlier process of the run kept; None if it kept nothing that can be read.
 
     Args:
         edits: How often the plan had been edited when it was kept.
     """
-    name = _name(kind, edits)
     try:
-        found = run.read_json(name)
-        return kind.model_validate(found) if found else None
+        return run.record(_KINDS[kind], kind, _key(edits))
     except RunDamagedError as error:
         _logger.warning("%s It is looked for in Prefect's results.", error.problem)
-    except ValidationError:
-        _logger.warning("%s is damaged. It is looked for in Prefect's results.", run.folder / name)
     return None
 
 
-def save(run: RunFolder, kept: _Kept, edits: int = 0) -> None:
+def save(run: RunStore, kept: _Kept, edits: int = 0) -> None:
     """Keep it; `edits` is how often the plan has been edited."""
-    run.store(_name(type(kept), edits), kept)
+    run.write_record(_KINDS[type(kept)], kept, _key(edits))
 
 
-def _name(kind: type[BaseModel], edits: int) -> str:
-    name = _NAMES[kind]
-    return name.replace(".json", f"-{edits}.json") if edits else name
+def _key(edits: int) -> str:
+    return str(edits) if edits else ""
 
 
 async def is_stored(key: str) -> bool:
@@ -186,7 +181,7 @@ async def is_stored(key: str) -> bool:
 
 
 def open_ledger(
-    run: RunFolder,
+    run: RunStore,
     options: SwarmOptions,
     prices: Mapping[str, Price],
     started_at: float,
@@ -202,12 +197,12 @@ def open_ledger(
     def write(booking: Booking) -> None:
         # A full disk costs later processes of the run this line, not the call its answer.
         with suppress(StorageError):
-            run.append(ACCOUNTS, booking)
+            run.book(booking)
         # What was paid for under another key has been reported.
         if booking.is_settled and (booking.usage.requests or booking.tokens):
             emit(_spent(booking, accounts.usage))
 
-    accounts = Accounts.of(run.lines(ACCOUNTS))
+    accounts = run.accounts()
     ledger = Ledger(_budget(options), started_at, accounts, prices, write=write)
     if accounts.settled or accounts.left_open:
         ledger.is_stored = is_stored
@@ -229,10 +224,10 @@ def book_plan(ledger: Ledger, planned: Planned) -> None:
 
 
 def unbooked_ledger(
-    run: RunFolder, options: SwarmOptions, prices: Mapping[str, Price], started_at: float
+    run: RunStore, options: SwarmOptions, prices: Mapping[str, Price], started_at: float
 ) -> Ledger:
     """Return what bounds calls before there is a plan; what they take is booked with the plan."""
-    accounts = Accounts.of(run.lines(ACCOUNTS))
+    accounts = run.accounts()
     return Ledger(_budget(options), started_at, accounts, prices, is_stored=is_stored)
 
 
@@ -256,13 +251,13 @@ def _spent(booking: Booking, total: Usage) -> SpentEvent:
 PLAN = "plan"
 
 
-async def paid_again(run: RunFolder) -> tuple[str, ...]:
+async def paid_again(run: RunStore) -> tuple[str, ...]:
     """Return what of a run is asked again although it was answered before: steps, plan, answer.
 
     A step is found by its files, and each call of a step that isn't over among Prefect's results;
     an attempt that was put aside until a person answers goes on by its journal.
     """
-    accounts = Accounts.of(run.lines(ACCOUNTS))
+    accounts = run.accounts()
     again = run.restart_counts()
     names: dict[str, None] = {}
     for booking in accounts.settled.values():
@@ -277,7 +272,7 @@ async def paid_again(run: RunFolder) -> tuple[str, ...]:
     return (*_taken_over_and_gone(run), *names)
 
 
-def _taken_over_and_gone(run: RunFolder) -> list[str]:
+def _taken_over_and_gone(run: RunStore) -> list[str]:
     """Return the steps that another run had done and whose outputs neither has any more."""
     with suppress(RunDamagedError):
         if run.result() is None:
@@ -293,14 +288,14 @@ def _is_current(booking: Booking, again: dict[str, int]) -> bool:
     return f".{booking.step}-{times}." in booking.key
 
 
-def _is_journaled(run: RunFolder, booking: Booking) -> bool:
+def _is_journaled(run: RunStore, booking: Booking) -> bool:
     """Whether all that an attempt with tools was answered is in its journal."""
     with suppress(RunDamagedError):
         return answers_kept(run, booking.key) >= booking.usage.requests
     return False
 
 
-def _is_whole(run: RunFolder, name: str) -> bool:
+def _is_whole(run: RunStore, name: str) -> bool:
     """Whether a run's folder has all that is needed not to ask for something again."""
     with suppress(RunDamagedError):
         if name == PLAN:

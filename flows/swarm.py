@@ -16,9 +16,10 @@ from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline
 from ..metrics.clock import run_time
 from ..plan.task_ir import TaskIR, check_objective, parse_plan
-from ..store.folder import ACCOUNTS, RunFolder, exclusive
+from ..store.protocol import About, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import RunFailedError, SwarmResult
+from ..store.runs import open_run
 from ..text import one_line, visible
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
@@ -87,12 +88,12 @@ async def swarm(
     """
     check_storage()
     look_up_result_folder()
-    run = RunFolder.of(str(flow_run.id))
+    run = open_run(str(flow_run.id))
     desk = desk_of(run)
     await _look_for_folder(run, desk.flow_run, options)
     try:
         # The heartbeats end before the run is suspended: one that came later would be missed.
-        with exclusive(run), steady_clock(run), beating():
+        with run.exclusive(), steady_clock(run), beating():
             run.remove_temporary_files()
             plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
@@ -112,7 +113,7 @@ async def swarm(
         raise Abort(str(error)) from error
 
 
-async def _look_for_folder(run: RunFolder, flow_run: FlowRun, options: SwarmOptions) -> None:
+async def _look_for_folder(run: RunStore, flow_run: FlowRun, options: SwarmOptions) -> None:
     """Begin, or go on where the run's folder is; a run that is lost here is handed back."""
     if options.start_over:
         return
@@ -124,7 +125,7 @@ async def _look_for_folder(run: RunFolder, flow_run: FlowRun, options: SwarmOpti
 
 
 async def _execute(
-    folder: RunFolder, desk: FormDesk, objective: str, plan: TaskIR | None, options: SwarmOptions
+    folder: RunStore, desk: FormDesk, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     options = await _with_policy(options)
@@ -151,7 +152,7 @@ def _in_place_of_result(state: State[Any]) -> SwarmResult:
 
 
 def _begin(
-    run: RunFolder,
+    run: RunStore,
     flow_run_id: str,
     objective: str,
     given: TaskIR | PlanReference | None,
@@ -174,13 +175,11 @@ def _begin(
         if fork is not None:
             _check_without_inputs(run)
             begin_fork(run, objective, fork, plan, options)
-        about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": run_time()}
-        run.append(ACCOUNTS, about)
-        run.write("run.json", {**about, "options": options.model_dump(mode="json")})
+        run.write_about(About(flow_run_id, objective, run_time(), options.model_dump(mode="json")))
     return plan
 
 
-def _check_without_inputs(run: RunFolder) -> None:
+def _check_without_inputs(run: RunStore) -> None:
     if given := stored_inputs(run):
         raise InputError(
             f"A fork was given the input {next(iter(given))!r} in addition to its plan.",

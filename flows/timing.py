@@ -11,15 +11,14 @@ from typing import Any
 
 from opentelemetry.trace import Link, Span, SpanContext, TraceFlags
 
-from ..data_types import moment_of
+from ..data_types import Frozen
 from ..errors import RunDamagedError
 from ..metrics.clock import RunTime, Stretch, TimeKind, clock_of_run, run_time, seconds_by_kind
 from ..metrics.time_breakdown import TIMELINE_EVENTS, around_steps, explain, turns_of
 from ..models.names import model_names, without_place
 from ..plan.schedule import AttemptFinished, Launch
 from ..plan.task_ir import TIERS, TierName
-from ..store.event_log import EVENTS, events_of_kinds, last_event
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.result import SwarmResult
 from ..store.step import StepState
 from ..tasks.subagent.request import SubagentResult
@@ -27,7 +26,6 @@ from ..text import duration
 from ..tracing import Attributes, fail, is_traced, span
 from ..tracing.provider import content_setting_read, flush
 from ..tracing.spans import begin, inside, without_prefect_spans
-from ..untrusted.folder import MOST_TEXT_BYTES
 from .options import SwarmOptions
 
 __all__ = [
@@ -49,7 +47,7 @@ _logger = logging.getLogger("prefect_swarm.runs")
 
 
 @contextmanager
-def steady_clock(run: RunFolder) -> Generator[None]:
+def steady_clock(run: RunStore) -> Generator[None]:
     """Let time pass steadily, from where an earlier process of the run had come to."""
     with clock_of_run(_last_moment(run)) as clock:
         if clock.ahead_s > _LEAST_S:
@@ -72,10 +70,10 @@ def steady_clock(run: RunFolder) -> Generator[None]:
                 )
 
 
-def _last_moment(run: RunFolder) -> float:
-    moment = run.started_at()
+def _last_moment(run: RunStore) -> float:
+    moment = run.about().started_at or 0.0
     with suppress(RunDamagedError):
-        last = last_event(run.read_bytes(EVENTS, MOST_TEXT_BYTES) or b"")
+        last = run.last_event()
         moment = max(moment, last.at if last else 0.0)
     return moment
 
@@ -125,7 +123,7 @@ def other_samples(best: SubagentResult, results: Iterable[SubagentResult]) -> li
 
 
 def time_of_run(
-    run: RunFolder,
+    run: RunStore,
     steps: Sequence[StepState],
     upstream: Mapping[str, Sequence[str]],
     ending: Sequence[Stretch],
@@ -141,13 +139,11 @@ def time_of_run(
         ending: What its end took: the answer, and what the memory learned.
         ended_at: When it ended, in seconds since the Unix epoch.
     """
-    began_at = moment_of(run.about().get("started_at"))
+    began_at = run.about().started_at
     if began_at is None:
         return None
     try:
-        around = around_steps(
-            events_of_kinds(run.folder / EVENTS, TIMELINE_EVENTS), began_at, ended_at
-        )
+        around = around_steps(run.events(TIMELINE_EVENTS), began_at, ended_at)
     except RunDamagedError as error:
         _logger.warning("What the time of run %s went to is not all known: %s", run.run_id, error)
         around = around_steps((), began_at, ended_at)
@@ -164,12 +160,16 @@ def stopped_among(steps: Sequence[StepState], spent: RunTime) -> float:
     return seconds_by_kind(spent.stretches, since, until).get("stopped", 0.0)
 
 
-_FILE = "trace.json"
 _TIERS: tuple[TierName, ...] = (*TIERS, "orchestrator")
 
 
+class _SpanIds(Frozen):
+    trace_id: str
+    span_id: str
+
+
 async def traced_run(
-    run: RunFolder,
+    run: RunStore,
     flow_run_id: str,
     objective: str,
     options: SwarmOptions,
@@ -218,18 +218,19 @@ def _shown(models: str) -> str:
     return ",".join(map(without_place, model_names(models)))
 
 
-def _keep(run: RunFolder, current: Span) -> None:
+def _keep(run: RunStore, current: Span) -> None:
     context = current.get_span_context()
-    ids = {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}
-    run.store(_FILE, ids)
+    ids = _SpanIds(trace_id=f"{context.trace_id:032x}", span_id=f"{context.span_id:016x}")
+    run.write_record("trace", ids)
 
 
-def _span_before(run: RunFolder) -> SpanContext | None:
+def _span_before(run: RunStore) -> SpanContext | None:
     """Return the span that the run had in an earlier process, if it was traced then."""
     try:
-        ids = run.read_json(_FILE)
-        trace_id, span_id = int(str(ids["trace_id"]), 16), int(str(ids["span_id"]), 16)
-    except (RunDamagedError, KeyError, ValueError):
+        if (ids := run.record("trace", _SpanIds)) is None:
+            return None
+        trace_id, span_id = int(ids.trace_id, 16), int(ids.span_id, 16)
+    except (RunDamagedError, ValueError):
         return None
     return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(1))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..data_types import moment_of
 from ..errors import InputError, MemoryStoreError
 from ..settings import home
-from ..store.folder import RunFolder, run_id_of
+from ..store.protocol import RunStore, run_id_of
 from ..untrusted.folder import MOST_BYTES, UntrustedFolder, read_file
 from ..untrusted.opening import UnsafeFileError
 from .episode import LogEntry, Selection
@@ -142,8 +142,8 @@ def find_traces(namespace: str, which: Selection) -> Traces:
 
 
 def _is_meant(run: Path, namespace: str, which: Selection) -> bool:
-    about = RunFolder(run).about()
-    own = RunFolder(run).options().get("namespace")
+    about = RunStore(run).about()
+    own = RunStore(run).options().get("namespace")
     # A damaged run doesn't say whose it is; what is asked for by name or text goes all the same.
     if own != namespace and not (own is None and (which.run or which.containing)):
         return False
@@ -176,7 +176,7 @@ def _is_result_of(path: Path, wanted: list[str]) -> bool:
 
 def _names_of(run: Path) -> list[str]:
     """Return the names that other files know a run by: its id, and its flow run's."""
-    flow_run = RunFolder(run).about().get("flow_run_id")
+    flow_run = RunStore(run).about().get("flow_run_id")
     return [run.name, flow_run] if isinstance(flow_run, str) and flow_run else [run.name]
 
 
@@ -285,7 +285,7 @@ def find_run_id(log: EpisodeLog, namespace: str, name: str) -> str:
 
 def short_run(run: str) -> str:
     """Return a run's name as commands print it."""
-    from ..store.folder import run_id_of
+    from ..store.protocol import run_id_of
 
     return run_id_of(run) if _UUID.fullmatch(run) else run
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..errors import RunDamagedError
-from ..store.folder import RunFolder, find_run
+from ..store.protocol import RunStore
 from ..store.result import SwarmResult
+from ..store.runs import find_run, open_run
 from .attempts_page import step_page_names
 from .document_html import fragment_html
 from .document_html import report_html as document_html
@@ -37,7 +38,7 @@ def report_html(run: SwarmResult | str, *, fragment: bool = False) -> str:
     return (fragment_html if fragment else document_html)(view, pages_of(view))
 
 
-def folder_html(run: RunFolder, *, is_running: bool = False) -> str:
+def folder_html(run: RunStore, *, is_running: bool = False) -> str:
     """Return a stored run as a whole document.
 
     Args:
@@ -61,9 +62,9 @@ def pages_of(view: RunView) -> Sequence[Page]:
 def _view_of_result(result: SwarmResult) -> RunView:
     """Read the texts of a result's folder where it has one; a damaged one is not needed."""
     try:
-        view = view_of_result(RunFolder.of(result.flow_run_id), result)
+        view = view_of_result(open_run(result.flow_run_id), result)
     except RunDamagedError:
-        view = view_of_result(RunFolder(RunFolder.of(result.flow_run_id).folder / "none"), result)
+        view = view_of_result(RunStore(open_run(result.flow_run_id).folder / "none"), result)
     return replace(view, steps=tuple(map(_with_excerpt, view.steps)))
 
 

@@ -13,14 +13,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ..errors import RunDamagedError
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.schedule import UNFINISHED, StepStatus
-from ..store.accounts import Accounts
-from ..store.event_log import EVENTS, events_of_kinds, last_event
 from ..store.events import FinishedEvent
-from ..store.folder import ACCOUNTS, RunFolder
+from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Cost, Planning, Recall, SwarmResult
 from ..store.step import StepState
 from ..text import without_surrogates
-from ..toolsets.artifacts import artifacts_of
 from ..toolsets.masking import secrets_in
 from ..untrusted.opening import PlainName
 from .page import AttemptView, RunView, StepView, masked
@@ -50,6 +47,18 @@ class _Shown(BaseModel):
 
 class _ShownOutput(_Shown):
     kind: str = "text"
+
+
+class _ShownSource(_Shown):
+    planning: Planning
+
+
+class _ShownPlanning(_Shown):
+    planned: _ShownSource
+
+
+class _ShownRecall(_Shown):
+    recall: Recall | None
 
 
 class ShownStep(_Shown):
@@ -87,15 +96,17 @@ class ShownPlan(_Shown):
     edits: int = Field(default=0, ge=0, le=1_000_000)
 
 
-def planned_of(run: RunFolder) -> ShownPlan:
+def planned_of(run: RunStore) -> ShownPlan:
     """Return the plan that a run has; one without steps where it has none yet.
 
     Raises:
         RunDamagedError: Its file is not a plan.
     """
-    found: dict[str, Any] = run.read_json("plan.json")
-    with run.readable("plan.json"):
-        return ShownPlan.model_validate(found)
+    kept = run.plan() or PlanRecord()
+    try:
+        return ShownPlan.model_validate({**kept.plan, "edits": kept.edits})
+    except ValidationError as error:
+        raise run.damage("plan", error) from None
 
 
 _SHOWN = 8
@@ -126,17 +137,11 @@ def why_of(
     return reason
 
 
-_TAIL_BYTES = 65_536
-"""The last event of a run without a result is far shorter."""
-
-
-def ended_early(run: RunFolder) -> str:
+def ended_early(run: RunStore) -> str:
     """Return the error that ended a run's last process; "" if none did, or none is known of."""
     last = None
-    with suppress(RunDamagedError), run.opened(EVENTS) as file:
-        if file is not None:
-            file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
-            last = last_event(file.read(_TAIL_BYTES))
+    with suppress(RunDamagedError):
+        last = run.last_event()
     if isinstance(last, FinishedEvent) and last.status == "unfinished":
         return last.problem
     return ""
@@ -147,7 +152,7 @@ _NOTHING: _Message = {}
 _NO_TEXTS: list[str] = []
 
 
-def attempt_views(run: RunFolder, step: StepState, output: str | None) -> tuple[AttemptView, ...]:
+def attempt_views(run: RunStore, step: StepState, output: str | None) -> tuple[AttemptView, ...]:
     """Return what each attempt of a step was sent and answered, as far as it is stored.
 
     Args:
@@ -175,19 +180,11 @@ def _view(number: int, transcripts: Iterable[list[_Message]], output: str) -> At
     return next(iter([*made, *views]), AttemptView(number=number))
 
 
-def _transcripts(run: RunFolder, name: str) -> Iterator[list[_Message]]:
-    """Yield the messages of an attempt, or of each of its samples; a damaged file has none."""
-    samples: list[str] = []
-    with suppress(RunDamagedError):
-        samples = [
-            each for each in run.names("transcripts", ".json") if each.startswith(f"{name}.")
-        ]
-    names = {f"{name}.json": None} | dict.fromkeys(sorted(samples, key=lambda s: (len(s), s)))
-    for file in names:
-        with suppress(RunDamagedError, ValueError, RecursionError):
-            found: object = without_surrogates(
-                json.loads(run.read(f"transcripts/{file}") or "null")
-            )
+def _transcripts(run: RunStore, name: str) -> Iterator[list[_Message]]:
+    """Yield the messages of an attempt, or of each of its samples; what is damaged has none."""
+    for text in run.transcripts(name):
+        with suppress(ValueError, RecursionError):
+            found: object = without_surrogates(json.loads(text))
             if isinstance(found, list):
                 messages = cast("list[object]", found)
                 yield [cast("_Message", each) for each in messages if isinstance(each, dict)]
@@ -224,7 +221,7 @@ SHOWN_CHARS = 200_000
 """Characters of an output that a view has; pages show fewer."""
 
 
-def view_of(run: RunFolder, *, is_running: bool = False) -> RunView:
+def view_of(run: RunStore, *, is_running: bool = False) -> RunView:
     """Read a run's view; the values of the environment's keys are masked in it.
 
     Args:
@@ -241,7 +238,7 @@ def view_of(run: RunFolder, *, is_running: bool = False) -> RunView:
     return masked(view, _secrets_of_run(run))
 
 
-def view_of_result(run: RunFolder, result: SwarmResult) -> RunView:
+def view_of_result(run: RunStore, result: SwarmResult) -> RunView:
     """Return the view of a run that has ended, masked likewise.
 
     Args:
@@ -256,8 +253,8 @@ def view_of_result(run: RunFolder, result: SwarmResult) -> RunView:
     return masked(view, _secrets_of_run(run))
 
 
-def _secrets_of_run(run: RunFolder) -> tuple[str, ...]:
-    key_env = run.options().get("key_env")
+def _secrets_of_run(run: RunStore) -> tuple[str, ...]:
+    key_env = (run.about().options or {}).get("key_env")
     return secrets_of(key_env if isinstance(key_env, str) else None)
 
 
@@ -271,14 +268,14 @@ def secrets_of(key_env: str | None) -> tuple[str, ...]:
     return (*secrets_in(os.environ), *([own] if own else []))
 
 
-def output_of(run: RunFolder, step: str) -> tuple[str | None, int]:
+def output_of(run: RunStore, step: str) -> tuple[str | None, int]:
     """Return what a step made, cut if it is long, and the characters of the whole."""
-    text = run.read(f"outputs/{step}.txt")
+    text = run.output(step)
     return (None, 0) if text is None else (text[:SHOWN_CHARS], len(text))
 
 
 def _ended(
-    run: RunFolder, result: SwarmResult, planned: Mapping[str, ShownStep], plan: ShownPlan
+    run: RunStore, result: SwarmResult, planned: Mapping[str, ShownStep], plan: ShownPlan
 ) -> RunView:
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in result.steps}
     return RunView(
@@ -301,7 +298,7 @@ def _ended(
 
 
 def _unfinished(
-    run: RunFolder, planned: Mapping[str, ShownStep], plan: ShownPlan, is_running: bool
+    run: RunStore, planned: Mapping[str, ShownStep], plan: ShownPlan, is_running: bool
 ) -> RunView:
     begun = {step.id: step for step in run.steps()}
     known = [begun.get(name) or _unbegun(planned[name]) for name in planned]
@@ -316,22 +313,22 @@ def _unfinished(
     about = run.about()
     return RunView(
         run_id=run.run_id,
-        flow_run_id=str(about.get("flow_run_id", "")),
-        objective=str(about.get("objective", "")),
+        flow_run_id=about.flow_run_id,
+        objective=about.objective,
         status="running" if is_running else "unfinished",
         answer="",
         problem="" if is_running else _goes_on(run),
         steps=tuple(_step(run, step, planned, statuses, plan) for step in steps),
         planning=_planning(run),
         metrics=measure(known, needs, 0) if seconds else None,
-        cost=Cost.of(Accounts.of(run.lines(ACCOUNTS)).usage),
+        cost=Cost.of(run.accounts().usage),
         recall=_recall(run, plan),
         began_at=_began_at(run),
         ended_at=None if is_running else _ended_at(run),
     )
 
 
-def _goes_on(run: RunFolder) -> str:
+def _goes_on(run: RunStore) -> str:
     if why := ended_early(run):
         return f"It ended early: {why} Resume with: prefect-swarm resume {run.run_id}"
     return "The run has not ended. If nothing runs it any more: prefect-swarm resume " + run.run_id
@@ -362,7 +359,7 @@ def _unbegun(planned: ShownStep) -> StepState:
 
 
 def _step(
-    run: RunFolder,
+    run: RunStore,
     step: StepState,
     planned: Mapping[str, ShownStep],
     statuses: Mapping[str, StepStatus],
@@ -384,12 +381,12 @@ def _step(
         attempts=attempt_views(run, step, output),
         output=output,
         output_chars=chars,
-        files=tuple(artifacts_of(run, step)),
+        files=tuple(run.artifacts(step)),
     )
 
 
 def _reads(
-    run: RunFolder, planned: ShownStep, upstream: Sequence[str], plan: ShownPlan
+    run: RunStore, planned: ShownStep, upstream: Sequence[str], plan: ShownPlan
 ) -> tuple[tuple[str, int], ...]:
     given = {name: len(text) for name, text in plan.inputs}
     names = planned.inputs
@@ -416,27 +413,26 @@ def _statuses(
     return statuses
 
 
-def _planning(run: RunFolder) -> Planning | None:
-    with suppress(RunDamagedError, ValidationError, KeyError, TypeError):
-        return Planning.model_validate(run.read_json("planned.json")["planned"]["planning"])
+def _planning(run: RunStore) -> Planning | None:
+    with suppress(RunDamagedError):
+        return kept.planned.planning if (kept := run.record("planning", _ShownPlanning)) else None
     return None
 
 
-def _recall(run: RunFolder, plan: ShownPlan) -> Recall | None:
-    name = f"recall-{plan.edits}.json" if plan.edits else "recall.json"
-    with suppress(RunDamagedError, ValidationError, KeyError):
-        if kept := run.read_json(name)["recall"]:
-            return Recall.model_validate(kept)
+def _recall(run: RunStore, plan: ShownPlan) -> Recall | None:
+    with suppress(RunDamagedError):
+        kept = run.record("recall", _ShownRecall, str(plan.edits) if plan.edits else "")
+        return kept.recall if kept else None
     return None
 
 
-def _began_at(run: RunFolder) -> float:
-    return run.started_at()
+def _began_at(run: RunStore) -> float:
+    return run.about().started_at or 0.0
 
 
-def _ended_at(run: RunFolder) -> float | None:
+def _ended_at(run: RunStore) -> float | None:
     """When the last process left the run; None if that isn't known."""
     with suppress(RunDamagedError):
-        ends = [event.at for event in events_of_kinds(run.folder / EVENTS, {"finished"})]
+        ends = [event.at for event in run.events({"finished"})]
         return ends[-1] if ends else None
     return None

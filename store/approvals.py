@@ -1,23 +1,15 @@
-"""The questions and answers of a run, a file each: the first answer counts, in all processes."""
+"""The questions and answers of a run: the first answer counts, in all processes."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
-from typing import TypeVar
-from urllib.parse import quote
-
-from pydantic import BaseModel
 
 from ..errors import AnsweredError, RunDamagedError
-from ..untrusted.folder import MOST_TEXT_BYTES, damage_of
-from ..untrusted.json_text import read_object
 from .event_wording import given_by
-from .folder import RunFolder
+from .protocol import RunStore
 from .question import (
     WITHDRAWN,
     Answer,
@@ -29,14 +21,7 @@ from .question import (
     numbered,
 )
 
-__all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
-
-
-ANSWERS, QUESTIONS = "answers", "questions"
-"""The folders of a run that have them."""
-_NAME_CHARS = 120
-
-M = TypeVar("M", bound=BaseModel)
+__all__ = ["Approvals"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -48,13 +33,13 @@ class Approvals:
     Any number of processes may answer and read in parallel; the holder of the run's lock asks.
     """
 
-    run: RunFolder
+    run: RunStore
 
     def ask(self, question: Question) -> Question:
         """Write a question down, and return it as it is asked.
 
         One that was asked before, by its id and subject, stays; until it is answered, it says what
-        would be asked now, whatever stood in its file. Where the id was asked
+        would be asked now, whatever was kept of it. Where the id was asked
         about another subject, or its answer was withdrawn, used or counts for something else, the
         question gets the next free number: `S3#2`. What is asked no more is withdrawn.
 
@@ -100,9 +85,7 @@ class Approvals:
                     f"Reject it: prefect-swarm reject {self.run.run_id} {answer.question}",
                 )
             answer = answer.model_copy(update={"subject": question.subject})
-        try:
-            self.run.create(self._file(ANSWERS, answer.question), answer)
-        except FileExistsError:
+        if not self.run.create_record("answer", answer, answer.question):
             first = self.answer_to(answer.question)
             if first is None or (first.verdict, first.plan) != (answer.verdict, answer.plan):
                 how = first.verdict if first else "answered"
@@ -110,7 +93,7 @@ class Approvals:
                     f"{answer.question} of run {self.run.run_id} is {how} already"
                     f"{f', {given_by(first.by, first.name)}' if first and first.by else ''}.",
                     "That decision stays.",
-                ) from None
+                )
 
     def use(self, answer: Answer, at: float) -> None:
         """Write down that what an answer approved is about to be done: it counts no more.
@@ -118,19 +101,18 @@ class Approvals:
         Raises:
             StorageError: It can't be written, so that it must not be done.
         """
-        name = self._file(ANSWERS, answer.question)
-        self.run.write(name, answer.model_copy(update={"used_at": at}))
+        used = answer.model_copy(update={"used_at": at})
+        self.run.write_record("answer", used, answer.question)
 
     def answer_to(self, question: str) -> Answer | None:
         """Return the answer to a question; None if there is none.
 
         Raises:
-            RunDamagedError: The file holds something else, which is never taken for an approval.
+            RunDamagedError: Something else is there, which is never taken for an approval.
         """
-        name = self._file(ANSWERS, question)
-        answer = self._read(name, Answer)
+        answer = self.run.record("answer", Answer, question)
         if answer is not None and answer.question != question:
-            raise _damaged(self.run.folder / name, f"it answers {answer.question}")
+            raise self.run.damage("answer", f"it answers {answer.question}", question)
         return answer
 
     def decision(self, name: str, subject: str) -> Answer | None:
@@ -173,30 +155,17 @@ class Approvals:
         Raises:
             RunDamagedError: They can't be listed.
         """
-        found: list[Question] = []
-        for name in self.run.names(QUESTIONS, ".json"):
-            try:
-                question = self._read(f"{QUESTIONS}/{name}", Question)
-                # One of another name would be shown in the place of the one that is answered.
-                if (
-                    question is not None
-                    and self._file(QUESTIONS, question.id) == f"{QUESTIONS}/{name}"
-                ):
-                    found.append(question)
-            except RunDamagedError as error:
-                _logger.warning("%s", error)
+        found = self.run.records("question", Question, lambda question: question.id)
         return tuple(sorted(found, key=lambda question: (question.at, question.id)))
 
     def question(self, name: str) -> Question | None:
         """Return the question of that id; None if there is none that can be read."""
         with suppress(RunDamagedError):
-            return self._read(self._file(QUESTIONS, name), Question)
+            return self.run.record("question", Question, name)
         return None
 
     def edits(self) -> tuple[Answer, ...]:
         """Return the answers that have another plan, in the order of their questions."""
-        if not self.run.names(ANSWERS):
-            return ()
         asked = [question.id for question in self.questions() if question.asked == "plan"]
         answers = (self.readable_answer(name) for name in sorted(asked, key=number_of))
         return tuple(a for a in answers if a is not None and a.verdict == "edited")
@@ -227,45 +196,15 @@ class Approvals:
 
     def _asked(self, question: Question) -> Question:
         """Return the question of that id: the one that is there, or else this one, written down."""
-        name = self._file(QUESTIONS, question.id)
-        try:
-            self.run.create(name, question)
-        except FileExistsError:
-            with suppress(RunDamagedError):
-                found = self._read(name, Question)
-                if found is not None and found.id == question.id:
-                    return found
-            self.run.write(name, question)
+        if not self.run.create_record("question", question, question.id):
+            if (found := self.question(question.id)) is not None and found.id == question.id:
+                return found
+            self.run.write_record("question", question, question.id)
         return question
 
     def _as_now(self, found: Question, asked: Question) -> Question:
         """Return a question as it is asked now, and have its file say so."""
         now = asked.model_copy(update={"at": found.at})
         if now != found:
-            self.run.write(self._file(QUESTIONS, found.id), now)
+            self.run.write_record("question", now, found.id)
         return now
-
-    @staticmethod
-    def _file(folder: str, name: str) -> str:
-        file = quote(name, safe="#", errors="surrogatepass")
-        if len(file) > _NAME_CHARS:
-            # A file's name has an end: 255 bytes on most systems.
-            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-            file = f"{file[: _NAME_CHARS - 17]}-{digest[:16]}"
-        return f"{folder}/{file}.json"
-
-    def _read(self, name: str, model: type[M]) -> M | None:
-        try:
-            data = self.run.files.read(name, MOST_TEXT_BYTES)
-            read_object(data)  # What readers understand differently is refused.
-            return model.model_validate_json(data)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise _damaged(self.run.folder / name, damage_of(error)) from None
-
-
-def _damaged(path: Path, what: str) -> RunDamagedError:
-    return RunDamagedError(
-        f"{path} is damaged: {what}.", "Remove the file; then the question can be answered again."
-    )

@@ -47,9 +47,9 @@ from .events import (
     ToolEvent,
     WaitEvent,
 )
+from .protocol import EventFeed, EventWriter
 
 __all__ = [
-    "EVENTS",
     "EventBus",
     "EventLog",
     "EventReader",
@@ -119,8 +119,6 @@ def _other(found: dict[str, Any]) -> RunEvent | None:
         return None
 
 
-EVENTS = "events.jsonl"
-"""The file, in the run's folder."""
 _TEXT_BYTES, _MOST_BYTES = 12_000_000, 16_000_000
 
 _logger = logging.getLogger("prefect_swarm.runs")
@@ -253,7 +251,7 @@ class EventBus:
     The sinks get it in the order in which they were added.
     """
 
-    def __init__(self, log: EventLog, run: str) -> None:
+    def __init__(self, log: EventWriter, run: str) -> None:
         """Begin without sinks; `run` is the run's id."""
         self._log = log
         self._run = run
@@ -358,21 +356,18 @@ def _opened(path: Path) -> Generator[BinaryIO | None]:
 
 
 async def follow_events(
-    path: Path,
+    reader: EventFeed,
     *,
     is_alive: Callable[[], bool],
     wait: Callable[[], Awaitable[None]],
-    start: int = 1,
 ) -> AsyncGenerator[RunEvent]:
     """Yield a run's events while it goes on, and end when it ends.
 
     Args:
-        path: The file of its events; it may not be there yet.
+        reader: Reads its events; there may be none yet.
         is_alive: Whether a process works on the run.
         wait: Passes the time until there may be more to read.
-        start: The number of the first event to yield.
     """
-    reader = EventReader(path, start)
     while True:
         # Asked first: what the process wrote before it ended is then read below.
         alive = is_alive()

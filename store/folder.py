@@ -1,60 +1,85 @@
-"""Run folders: one folder a run, each file written whole or not at all."""
+"""`RunFolder`: a run as a folder of readable files, each written whole or not at all."""
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
-import json
+import hashlib
 import logging
 import os
 import re
-from collections.abc import Collection, Generator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, TypeVar, cast
-from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from ..data_types import moment_of
-from ..errors import RunAliveError, RunDamagedError, RunNotFoundError, StorageError
-from ..files import UNFINISHED, is_unfinished_write, make_folder, storage_error
+from ..errors import RunDamagedError, RunNotFoundError
 from ..settings import home
-from ..untrusted.folder import FolderReader, damage_of
+from ..untrusted.folder import MOST_TEXT_BYTES, damage_of
 from ..untrusted.json_text import read_object
 from ..untrusted.opening import UnsafeFileError, is_plain_name
+from .accounts import Accounts, Booking
+from .event_log import EventLog, EventReader, events_of_kinds, last_event, opened_log
+from .events import RunEvent
+from .layout import (
+    ABOUT,
+    ACCOUNTS,
+    AGAIN,
+    ARTIFACTS,
+    EVENTS,
+    INPUTS,
+    KEYED,
+    PICTURES,
+    PLAN,
+    RESULT,
+    TOOL_STATE,
+    TRANSCRIPTS,
+    name_of,
+    output_file,
+    step_file,
+)
+from .lock import LOCK, hold_lock, is_locked
+from .protocol import (
+    DEFERRED,
+    About,
+    Artifact,
+    Journal,
+    Kept,
+    PlanRecord,
+    RecordKind,
+    RunStore,
+    is_whole_id,
+    run_id_of,
+)
 from .result import SwarmResult
+from .run_files import RunFiles
 from .step import StepState
 
-__all__ = ["ACCOUNTS", "LOCK", "RunFolder", "exclusive", "find_run", "is_whole_id", "run_id_of"]
+__all__ = ["RunFolder"]
 
-
-ACCOUNTS = "accounts.jsonl"
-"""The file with what the run's calls took. Its first line says what `run.json` says."""
-
-LOCK = "lock"
-"""The file that a process holds as long as it executes the run."""
+_ADVICE: dict[Kept, str] = {
+    "answer": "Remove the file; then the question can be answered again.",
+    "question": "Remove the file; then the question can be answered again.",
+    "form": "What was answered in it isn't read.",
+    "inputs": "Run the objective anew, with its files.",
+    "source_plan": "Run the plan anew.",
+    "tool_state": "Remove its folder; the attempt's variables begin anew.",
+}
+_TAIL_BYTES = 65_536
+"""Most of the time the last event is far shorter."""
+_STEP = re.compile(r"S[1-9][0-9]{0,8}")
 
 M = TypeVar("M", bound=BaseModel)
-_STEP = re.compile(r"S[1-9][0-9]{0,8}")
-Content = str | bytes | BaseModel | dict[str, Any] | list[Any]
 
 _logger = logging.getLogger("prefect_swarm.runs")
-_unstored: dict[Path, bytes] = {}
-"""What a full disk had no room for, by path, until it has."""
-
-
-def run_id_of(flow_run_id: str) -> str:
-    """Return the short name of a run: the first twelve digits of its flow run's id."""
-    return flow_run_id.replace("-", "")[:12]
+_EDITS = TypeAdapter[int](int)
 
 
 @dataclass(frozen=True, slots=True)
-class RunFolder(FolderReader):
-    """A run's folder.
+class RunFolder(RunFiles):
+    """A run's folder: the `RunStore` that people can look into.
 
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
     `facts.json` what its planner is shown in addition, `explored.json` what it looked at first,
@@ -63,8 +88,9 @@ class RunFolder(FolderReader):
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
     its attempts so far or the run that it was taken over from, `artifacts/S1/1/NAME` a file that
     its first attempt left, `calls/` the journals of calls of tools, `begun/` once more which of
-    them were begun, `questions/` and `answers/` what a person was asked and decided,
-    `accounts.jsonl` what calls took, `result.json` the result.
+    them were begun, `python/` what calls of Python go on from, `questions/`, `answers/` and
+    `forms/` what a person was asked and decided, `events.jsonl` what happened, `accounts.jsonl`
+    what calls took, `again.json` how often steps were begun again, `result.json` the result.
     """
 
     @staticmethod
@@ -82,198 +108,198 @@ class RunFolder(FolderReader):
             raise RunNotFoundError(f"No run is called {flow_run_id[:40]!a}.", "Check the name.")
         return RunFolder(home() / "runs" / name)
 
-    @property
-    def run_id(self) -> str:
-        """The short name."""
-        return self.folder.name
-
-    def write(self, name: str, content: Content) -> str:
-        """Write a file of the run and return its reference, the path below the runs' home.
+    @staticmethod
+    def find(name: str) -> RunFolder:
+        """Find a run by its id or its flow run's id.
 
         Raises:
-            StorageError: It can't be written; what was there before stays.
+            RunDamagedError: What says which flow run it was can't be read, and the name doesn't; or
+                its folder has links in it.
+            RunNotFoundError: There is none.
         """
-        path, data = self.folder / name, _data(content)
-        try:
-            self.files.replace(name, data)
-        except OSError as error:
-            raise storage_error(path, len(data), error) from error
-        _unstored.pop(path, None)
-        return f"{self.run_id}/{name}"
+        name = name.strip()
+        root = home() / "runs"
+        run = RunFolder(root / run_id_of(name))
+        if not is_plain_name(run_id_of(name)) or not run.folder.is_dir():
+            known = sorted(path.parent.name for path in root.glob(f"*/{ABOUT}"))
+            advice = (
+                f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
+            )
+            raise RunNotFoundError(f"No run {name!r} is stored in {root}.", advice)
+        run.names_below()  # Refuses what it may not have in it.
+        flow_run_id = run.about().flow_run_id
+        if not flow_run_id and not is_whole_id(name):
+            raise RunDamagedError(
+                f"{run.folder / ABOUT} doesn't say which flow run {run.run_id} was.",
+                f"Give the flow run's whole id instead, which begins with {run.run_id[:8]}; "
+                f"the Prefect UI and `prefect flow-run ls` show it.",
+            )
+        if flow_run_id and name not in (run.run_id, flow_run_id, flow_run_id.replace("-", "")):
+            raise RunNotFoundError(
+                f"Run {run.run_id} in {root} is flow run {flow_run_id}, not {name!r}.",
+                "Check the name.",
+            )
+        return run
 
-    def store(self, name: str, content: Content) -> str:
-        """Write a file of the run, now or as soon as there is room for it; return its reference.
+    def other(self, run_id: str) -> RunFolder:
+        """Return the folder of another run, beside this one."""
+        return RunFolder(self.folder.parent / run_id)
 
-        What can't be written is kept in memory, and written together with the next file.
-        """
-        self.store_pending()
-        try:
-            return self.write(name, content)
-        except StorageError as error:
-            if not self.unstored():
-                _logger.warning("%s The run goes on, and tries again.", error)
-            _unstored[self.folder / name] = _data(content)
-            return f"{self.run_id}/{name}"
+    def place(self, what: Kept = "", key: str = "") -> str:
+        """Return the path of a file or folder."""
+        return str(self.folder / name) if (name := name_of(what, key)) else str(self.folder)
 
-    async def store_aside(self, name: str, content: Content) -> str:
-        """Do as `store` does, in a thread: other steps go on while the disk takes its time.
+    def damage(self, what: Kept, problem: str | Exception, key: str = "") -> RunDamagedError:
+        """Return what to say of a file that was read and is not what it should be."""
+        error = ValueError(problem) if isinstance(problem, str) else problem
+        return self._damage(name_of(what, key), error, _ADVICE.get(what, ""))
 
-        When this returns the file is on the disk, or kept in memory.
-        """
-        return await asyncio.to_thread(self.store, name, content)
-
-    def store_pending(self) -> tuple[str, ...]:
-        """Try once more to write what could not be written; return the names of what can't be."""
-        for name in self.unstored():
-            with suppress(StorageError):
-                if (data := _unstored.get(self.folder / name)) is not None:
-                    self.write(name, data)
-        return self.unstored()
-
-    def unstored(self) -> tuple[str, ...]:
-        """The names of the files that could not be written yet."""
-        # A copy: files are stored in threads too.
-        own = (path for path in list(_unstored) if path.is_relative_to(self.folder))
-        return tuple(path.relative_to(self.folder).as_posix() for path in own)
-
-    def remove_temporary_files(self) -> None:
-        """Remove what a process left that was killed while it wrote; the run's lock is held."""
-        for name in self.names_below():
-            own = Path(name)
-            # Answers are written without the lock: those that are just being written stay.
-            if own.name.startswith(".") or (own.suffix == UNFINISHED and is_unfinished_write(own)):
-                self.remove(name)
-
-    def create(self, name: str, content: Content) -> None:
-        """Write a file that isn't there yet: whole, and only the first of several.
-
-        Raises:
-            FileExistsError: It is there.
-            StorageError: It can't be written.
-        """
-        data = _data(content)
-        try:
-            self.files.create(name, data)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            raise storage_error(self.folder / name, len(data), error) from error
-
-    def append(
-        self, name: str, content: BaseModel | dict[str, Any], *, durable: bool = False
-    ) -> None:
-        """Add a line of JSON to a file.
-
-        Args:
-            durable: Whether it is on the disk when this returns, whatever becomes of the machine.
-
-        Raises:
-            StorageError: It can't be written.
-        """
-        path = self.folder / name
-        line = content.model_dump_json() if isinstance(content, BaseModel) else json.dumps(content)
-        try:
-            self.files.append_line(name, line, durable=durable)
-        except OSError as error:
-            raise storage_error(path, len(line), error) from error
-
-    def remove(self, name: str) -> None:
-        """Remove a file; nothing is wrong where there is none.
-
-        Raises:
-            StorageError: It can't be removed.
-        """
-        try:
-            self.files.remove(name)
-        except OSError as error:
-            raise storage_error(self.folder / name, 0, error) from error
-
-    def about(self) -> dict[str, Any]:
-        """Return `flow_run_id`, `objective` and when the run was first started; {} if not known.
-
-        The accounts say so too, in case `run.json` is damaged.
-        """
-        with suppress(RunDamagedError):
-            if "flow_run_id" in (found := self.read_json("run.json")):
-                return found
-        for line in self.lines(ACCOUNTS):
-            if "flow_run_id" in line:
-                return line
-        return {}
-
-    def started_at(self) -> float:
-        """When the run was first started; 0 if that isn't known."""
-        return moment_of(self.about().get("started_at")) or 0.0
-
-    def options(self) -> dict[str, Any]:
-        """The options that the run was first started with; {} if they aren't known."""
-        found = self.about().get("options")
-        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-    def check(self) -> None:
-        """Refuse a folder that has links in it, or anything else but files and folders.
-
-        Raises:
-            RunDamagedError: It has; says what.
-        """
-        self.names_below()
+    # --- the run ------------------------------------------------------------------------------
 
     def has_started(self) -> bool:
         """Say whether the folder has anything of the run except the lock."""
-        with suppress(FileNotFoundError):
+        try:
             return any(path.name != LOCK for path in self.folder.iterdir())
-        return False
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            return True  # Something else has its name.
 
-    def result(self) -> SwarmResult | None:
-        """Return the stored result; None if the run has not ended.
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Hold the run's lock."""
+        return hold_lock(self)
 
-        Raises:
-            RunDamagedError: The file is not a result.
-        """
-        return self._model("result.json", SwarmResult)
+    def is_executed(self) -> bool:
+        """Say whether a process of this machine holds the run's lock."""
+        return is_locked(self)
 
-    def write_step(self, step: StepState) -> None:
-        """Write down how far a step is."""
-        self.store(_step_file(step.id), step)
+    def write_about(self, about: About) -> None:
+        """Write it twice: the accounts say so too, in case `run.json` is damaged."""
+        known = {
+            "flow_run_id": about.flow_run_id,
+            "objective": about.objective,
+            "started_at": about.started_at,
+        }
+        self.append(ACCOUNTS, known)
+        self.write(ABOUT, {**known, "options": dict(about.options or {})})
 
-    async def write_step_aside(self, step: StepState) -> None:
-        """Do as `write_step` does, in a thread."""
-        await self.store_aside(_step_file(step.id), step)
+    def about(self) -> About:
+        """Return how the run began, by `run.json` or else by the accounts."""
+        with suppress(RunDamagedError):
+            if "flow_run_id" in (found := self.read_json(ABOUT)):
+                options: object = found.get("options")
+                known = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+                return replace(_about(found), options=known)
+        for line in self.lines(ACCOUNTS):
+            if "flow_run_id" in line:
+                return _about(line)
+        return About()
+
+    def write_inputs(self, texts: Mapping[str, str]) -> None:
+        """Write the texts that the run was given."""
+        self.write(INPUTS, dict(texts))
+
+    def inputs(self) -> dict[str, str]:
+        """Return the texts that the run was given."""
+        with self._readable("inputs"):
+            return {name: str(text) for name, text in read_object(self._text(INPUTS)).items()}
+
+    # --- records ------------------------------------------------------------------------------
+
+    def write_record(self, kind: RecordKind, record: BaseModel, key: str = "") -> None:
+        """Write a record's file."""
+        (self.store if kind in DEFERRED else self.write)(name_of(kind, key), record)
+
+    def create_record(self, kind: RecordKind, record: BaseModel, key: str = "") -> bool:
+        """Write a record's file if there is none."""
+        try:
+            self.create(name_of(kind, key), record)
+        except FileExistsError:
+            return False
+        return True
+
+    def record(self, kind: RecordKind, model: type[M], key: str = "") -> M | None:
+        """Return what a record's file holds."""
+        return self._model(kind, key, model)
+
+    def records(self, kind: RecordKind, model: type[M], key: Callable[[M], str]) -> tuple[M, ...]:
+        """Return what the files of a kind of record hold, in the order of their names."""
+        found: list[M] = []
+        for name in self.names(folder := KEYED[kind], ".json"):
+            file = f"{folder}/{name}"
+            try:
+                with self._readable(kind, file=file):
+                    record = _parsed(self._text(file), model)
+            except RunDamagedError as error:
+                _logger.warning("%s", error)
+                continue
+            if name_of(kind, key(record)) == file:
+                found.append(record)
+        return tuple(found)
+
+    def remove_record(self, kind: RecordKind, key: str = "") -> None:
+        """Remove a record's file."""
+        self.remove(name_of(kind, key))
+
+    # --- plan, steps, result ------------------------------------------------------------------
+
+    def write_plan(self, plan: PlanRecord, *, required: bool = False) -> None:
+        """Write the plan; the file says how often it was edited, if it was."""
+        edits = {"edits": plan.edits} if plan.edits else {}
+        (self.write if required else self.store)(PLAN, {**plan.plan, **edits})
+
+    def plan(self) -> PlanRecord | None:
+        """Return the plan, and how often it was edited."""
+        if not (plan := self.read_json(PLAN)):
+            return None
+        with self._readable("plan"):
+            return PlanRecord(plan, _EDITS.validate_python(plan.pop("edits", 0), strict=True))
+
+    def save_step(self, step: StepState, *, required: bool = False) -> None:
+        """Write how far a step is."""
+        (self.write if required else self.store)(step_file(step.id), step)
 
     def step(self, name: str) -> StepState | None:
-        """Return how far a step was when an attempt last ended; None if none had.
-
-        Raises:
-            RunDamagedError: The file is not a step.
-        """
-        return self._model(_step_file(name), StepState)
+        """Return how far a step was when an attempt last ended; None if none had."""
+        return self._read_model(step_file(name), StepState)
 
     def steps(self) -> tuple[StepState, ...]:
-        """The steps that were begun or are over, as they were when an attempt last ended.
-
-        Raises:
-            RunDamagedError: The file of one is damaged.
-        """
+        """Return the steps that were begun or are over, in the order of their numbers."""
         found = (self.step(name) for name in self._step_names("steps", ".json"))
         return tuple(step for step in found if step is not None)
 
-    def restart_counts(self) -> dict[str, int]:
-        """How often each step was begun again; those that never were are left out."""
-        found = self.read_json("again.json")
-        return {step: times for step, times in found.items() if type(times) is int and times > 0}
+    def forget_step(self, name: str) -> None:
+        """Remove a step and then its output: one without a step counts for nothing."""
+        self.remove(step_file(name))
+        self.remove(output_file(name))
 
-    def begin_again(self, result: SwarmResult, steps: Collection[str]) -> None:
-        """Let some steps of a result be done from their first attempt again, and put it away.
+    def write_output(self, step: str, text: str) -> str:
+        """Write a step's whole output."""
+        return self.store(output_file(step), text)
 
-        What failed for want of a key, a server or time would else fail again from the cache. The
-        steps that had succeeded stay as they are.
+    def output(self, step: str) -> str | None:
+        """Return a step's whole output."""
+        return self.read(output_file(step))
+
+    def output_ref(self, step: str) -> str:
+        """Return the path of a step's output below the folder of all runs."""
+        return f"{self.run_id}/{output_file(step)}"
+
+    def take_output(self, step: str, source: RunStore) -> bool:
+        """Give another run's output a second name here, or copy it.
+
+        No run ever writes into an output; it puts another file in its place. Where the file system
+        has no links, it is copied.
         """
-        before = self.restart_counts()
-        self.write("again.json", before | {step: before.get(step, 0) + 1 for step in steps})
-        for step in result.steps:
-            if step.status != "succeeded":
-                self.remove(_step_file(step.id))
-        self.remove("result.json")
+        name = output_file(step)
+        if isinstance(source, RunFolder):
+            with suppress(OSError):
+                self.files.share(name, source.files)
+                return True
+        if (text := source.output(step)) is None:
+            return False
+        self.write(name, text)
+        return True
 
     def finished_steps(self) -> tuple[str, ...]:
         """Ids of the steps whose outputs are stored, in the order of their numbers.
@@ -288,121 +314,226 @@ class RunFolder(FolderReader):
         names = (name.removesuffix(suffix) for name in self.names(folder, suffix))
         return tuple(sorted(filter(_STEP.fullmatch, names), key=lambda name: (len(name), name)))
 
-    def _model(self, name: str, model: type[M]) -> M | None:
+    def write_result(self, result: SwarmResult) -> None:
+        """Write the result."""
+        self.store(RESULT, result)
+
+    def has_result(self) -> bool:
+        """Say whether there is a result."""
+        return self.has(RESULT)
+
+    def result(self) -> SwarmResult | None:
+        """Return the result."""
+        return self._read_model(RESULT, SwarmResult)
+
+    def restart_counts(self) -> dict[str, int]:
+        """How often each step was begun again; those that never were are left out."""
+        found = self.read_json(AGAIN)
+        return {step: times for step, times in found.items() if type(times) is int and times > 0}
+
+    def begin_again(self, result: SwarmResult, steps: Collection[str]) -> None:
+        """Let some steps of a result be done from their first attempt again, and put it away.
+
+        What failed for want of a key, a server or time would else fail again from the cache. The
+        steps that had succeeded stay as they are.
+        """
+        before = self.restart_counts()
+        self.write(AGAIN, before | {step: before.get(step, 0) + 1 for step in steps})
+        for step in result.steps:
+            if step.status != "succeeded":
+                self.remove(step_file(step.id))
+        self.remove(RESULT)
+
+    # --- appended -----------------------------------------------------------------------------
+
+    def book(self, booking: Booking) -> None:
+        """Append a line to the accounts."""
+        self.append(ACCOUNTS, booking)
+
+    def accounts(self) -> Accounts:
+        """Return what the accounts say."""
+        return Accounts.of(self.lines(ACCOUNTS))
+
+    def event_log(self) -> AbstractContextManager[EventLog]:
+        """Open the file of events to append to it."""
+        return opened_log(self.folder / EVENTS)
+
+    def event_feed(self, start: int = 1) -> EventReader:
+        """Return a reader of the file of events."""
+        return EventReader(self.folder / EVENTS, start)
+
+    def events(self, kinds: Collection[str] = ()) -> Iterator[RunEvent]:
+        """Yield the events; of long files, lines of other kinds are passed over unread."""
+        if kinds:
+            return events_of_kinds(self.folder / EVENTS, kinds)
+        return self.event_feed().fresh()
+
+    def last_event(self) -> RunEvent | None:
+        """Return the last event; only the end of the file is read, if that is enough."""
+        with self.opened(EVENTS) as file:
+            if file is None:
+                return None
+            file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+            # A line that is cut off at its beginning is no event.
+            if (found := last_event(file.read(_TAIL_BYTES))) is not None:
+                return found
+        return last_event(self.read_bytes(EVENTS, MOST_TEXT_BYTES) or b"")
+
+    def append_call(self, journal: Journal, name: str, entry: BaseModel) -> None:
+        """Append a line to a journal."""
+        self.append(name_of(journal, name), entry, durable=True)
+
+    def calls(self, journal: Journal, name: str) -> list[str]:
+        """Return the lines of a journal, those that were cut off among them."""
+        text = (self.read_bytes(name_of(journal, name)) or b"").decode("utf-8", "replace")
+        return [line for line in text.split("\n") if line.strip()]
+
+    def call_journals(self, journal: Journal) -> list[str]:
+        """Return the names of the journals that there are."""
+        return [name.removesuffix(".jsonl") for name in self.names(journal, ".jsonl")]
+
+    # --- texts and files of attempts ----------------------------------------------------------
+
+    def write_transcript(self, attempt: str, messages: str) -> None:
+        """Write what an attempt was sent and answered."""
+        self.store(f"{TRANSCRIPTS}/{attempt}.json", messages)
+
+    def transcripts(self, attempt: str) -> Iterator[str]:
+        """Yield the messages of an attempt, or of each of its samples, by their numbers."""
+        samples: list[str] = []
+        with suppress(RunDamagedError):
+            found = self.names(TRANSCRIPTS, ".json")
+            samples = [name for name in found if name.startswith(f"{attempt}.")]
+        names = [f"{attempt}.json", *sorted(samples, key=lambda name: (len(name), name))]
+        for name in dict.fromkeys(names):
+            with suppress(RunDamagedError):
+                if (text := self.read(f"{TRANSCRIPTS}/{name}")) is not None:
+                    yield text
+
+    def write_artifacts(self, step: str, attempt: str, files: Mapping[str, bytes]) -> None:
+        """Write the files of an attempt: `artifacts/S1/2/plot.png` is of S1's second one.
+
+        `artifacts/S1/2.1/plot.png` is of that one's first sample.
+        """
+        name = f"{ARTIFACTS}/{step or 'plan'}/{attempt.removeprefix(f'{step}.')}"
+        before = self.names_below(name)
+        for path in before:
+            if path not in files:
+                self.remove(f"{name}/{path}")
+        # Empty folders go: a file may come in the place of one.
+        with suppress(OSError):
+            self.files.prune(name)
+        for path, data in files.items():
+            if path not in before or self.read_bytes(f"{name}/{path}") != data:
+                self.write(f"{name}/{path}", data)
+
+    def artifacts(self, step: StepState) -> dict[str, Artifact]:
+        """Return the files of the last attempt of a step, with their paths."""
+        found: dict[str, Artifact] = {}
+        for path, name in self._artifact_files(step).items():
+            with self.readable(name):
+                size = self.files.state(name).st_size
+            found[path] = Artifact(size, str(self.folder / name))
+        return found
+
+    def read_artifacts(self, step: StepState) -> dict[str, bytes]:
+        """Return what these files hold."""
+        files = self._artifact_files(step)
+        return {path: self.read_bytes(name) or b"" for path, name in files.items()}
+
+    def _artifact_files(self, step: StepState) -> dict[str, str]:
+        if not step.attempts:
+            return {}
+        number = str(step.attempts[-1].number)
+        root = f"{ARTIFACTS}/{step.id}"
+        samples = [
+            (int(found[1]), name)
+            for name in self.names(root)
+            if (found := re.fullmatch(rf"{number}\.([0-9]{{1,9}})", name))
+        ]
+        attempts = [number, *(name for _, name in sorted(samples))]
+        left = {name: files for name in attempts if (files := self.names_below(f"{root}/{name}"))}
+        return {
+            path if len(left) == 1 else f"{name}/{path}": f"{root}/{name}/{path}"
+            for name, files in left.items()
+            for path in files
+        }
+
+    def write_picture(self, name: str, data: bytes) -> None:
+        """Write a picture."""
+        self.write(f"{PICTURES}/{name}", data)
+
+    def picture(self, name: str) -> bytes | None:
+        """Return a picture; None for a name that isn't plain, too."""
+        return self.read_bytes(f"{PICTURES}/{name}") if is_plain_name(name) else None
+
+    def write_tool_state(
+        self, attempt: str, state: BaseModel, blobs: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Write a tool's state; blobs that are there are neither changed nor written twice."""
+        folder = f"{TOOL_STATE}/{attempt}"
+        for name, data in (blobs or {}).items():
+            if not self.has(f"{folder}/{name}"):
+                self.write(f"{folder}/{name}", data)
+        self.write(name_of("tool_state", attempt), state)
+        if blobs is not None:
+            for name in self.names(folder):
+                if name not in blobs and not name.endswith(".json") and name[0] != ".":
+                    self.remove(f"{folder}/{name}")
+
+    def tool_state(self, attempt: str, model: type[M]) -> M | None:
+        """Return a tool's state."""
+        return self._model("tool_state", attempt, model)
+
+    def tool_blob(self, attempt: str, name: str) -> bytes:
+        """Return a blob of a tool's state."""
+        file = f"{TOOL_STATE}/{attempt}/{name}"
+        data = self.read_bytes(file)
+        if data is None or hashlib.sha256(data).hexdigest() != name:
+            why = "it has other content than its name says" if data else "it is missing"
+            raise self._damage(file, ValueError(why), _ADVICE["tool_state"])
+        return data
+
+    def _text(self, name: str) -> str:
+        return "{}" if (text := self.read(name)) is None else text
+
+    def _model(self, what: Kept, key: str, model: type[M]) -> M | None:
+        with self._readable(what, key):
+            text = self.read(name_of(what, key))
+            return None if text is None else _parsed(text, model)
+
+    def _read_model(self, name: str, model: type[M]) -> M | None:
         text = self.read(name)
         with self.readable(name):
-            if text is None:
-                return None
-            read_object(text)  # What readers understand differently is refused.
-            return model.model_validate_json(text)
+            return None if text is None else _parsed(text, model)
+
+    @contextmanager
+    def _readable(self, what: Kept, key: str = "", *, file: str = "") -> Generator[None]:
+        """Do as `readable` does, with the advice for what is read."""
+        advice = _ADVICE.get(what, "")
+        try:
+            yield
+        except RunDamagedError as error:
+            raise (RunDamagedError(error.problem, advice) if advice else error) from None
+        except (OSError, ValueError) as error:
+            raise self._damage(file or name_of(what, key), error, advice) from None
 
     def damaged(self, name: str, error: Exception) -> RunDamagedError:
         """Return what to say of a file that can't be read."""
-        advice = f"Have it written again: prefect-swarm resume {self.run_id}."
+        return self._damage(name, error, "")
+
+    def _damage(self, name: str, error: Exception, advice: str) -> RunDamagedError:
         if isinstance(error, UnsafeFileError):
             advice = "No run writes such a file. Look where it came from, and remove it."
+        advice = advice or f"Have it written again: prefect-swarm resume {self.run_id}."
         return RunDamagedError(f"{self.folder / name} is damaged: {damage_of(error)}.", advice)
 
 
-def find_run(name: str) -> RunFolder:
-    """Find a run by its id or its flow run's id.
-
-    Raises:
-        RunDamagedError: What says which flow run it was can't be read, and the name doesn't; or
-            its folder has links in it.
-        RunNotFoundError: There is none.
-    """
-    name = name.strip()
-    root = home() / "runs"
-    run = RunFolder(root / run_id_of(name))
-    if not is_plain_name(run_id_of(name)) or not run.folder.is_dir():
-        known = sorted(path.parent.name for path in root.glob("*/run.json"))
-        advice = (
-            f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
-        )
-        raise RunNotFoundError(f"No run {name!r} is stored in {root}.", advice)
-    run.check()
-    flow_run_id = str(run.about().get("flow_run_id", ""))
-    if not flow_run_id and not is_whole_id(name):
-        raise RunDamagedError(
-            f"{run.folder / 'run.json'} doesn't say which flow run {run.run_id} was.",
-            f"Give the flow run's whole id instead, which begins with {run.run_id[:8]}; "
-            f"the Prefect UI and `prefect flow-run ls` show it.",
-        )
-    if flow_run_id and name not in (run.run_id, flow_run_id, flow_run_id.replace("-", "")):
-        raise RunNotFoundError(
-            f"Run {run.run_id} in {root} is flow run {flow_run_id}, not {name!r}.",
-            "Check the name.",
-        )
-    return run
+def _about(found: Mapping[str, Any]) -> About:
+    flow_run_id, objective = found.get("flow_run_id"), found.get("objective", "")
+    return About(str(flow_run_id or ""), str(objective), moment_of(found.get("started_at")))
 
 
-def is_whole_id(name: str) -> bool:
-    """Say whether a run's name is the whole id of its flow run, and not only the run's own."""
-    try:
-        UUID(name.strip())
-    except ValueError:
-        return False
-    return True
-
-
-def _step_file(step: str) -> str:
-    return f"steps/{step}.json"
-
-
-def _data(content: Content) -> bytes:
-    if isinstance(content, bytes):
-        return content
-    if isinstance(content, str):
-        return content.encode()
-    if isinstance(content, BaseModel):
-        return content.model_dump_json(indent=2).encode()
-    return json.dumps(content, indent=2).encode()
-
-
-_PID_CHARS = 20
-_held: ContextVar[frozenset[str]] = ContextVar("swarm_held_runs", default=frozenset())
-
-
-@contextmanager
-def exclusive(run: RunFolder) -> Generator[None]:
-    """Hold the run's lock file; what holds it already may ask again.
-
-    The system lets go of the lock when the process dies, however it dies. It counts among the
-    processes that share a file system with working locks, not among machines that don't.
-
-    Raises:
-        RunDamagedError: The run's folder has links in it, or anything else but files and folders.
-        RunAliveError: Another process, or another task of this one, is executing the run.
-    """
-    held = _held.get()
-    if run.run_id in held:
-        yield
-        return
-    make_folder(run.folder)
-    run.check()
-    with run.readable(LOCK):
-        descriptor = run.files.open_to_append(LOCK)
-    with os.fdopen(descriptor, "a+", encoding="utf-8", errors="replace") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise _alive(run, file.read(_PID_CHARS)) from None
-        with suppress(OSError):  # It says who has the lock; a full disk doesn't undo the lock.
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
-        token = _held.set(held | {run.run_id})
-        try:
-            yield
-        finally:
-            _held.reset(token)
-
-
-def _alive(run: RunFolder, pid: str) -> RunAliveError:
-    holder = f"process {pid}" if pid else "another process"
-    return RunAliveError(
-        f"Run {run.run_id} is being executed by {holder}.",
-        "Wait until it ends, or end that process; then resume the run.",
-    )
+def _parsed(text: str, model: type[M]) -> M:
+    read_object(text)  # What readers understand differently is refused.
+    return model.model_validate_json(text)

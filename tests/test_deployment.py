@@ -17,7 +17,7 @@ from docs_pages import blocks, page_path
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 
 T = TypeVar("T")
 PLAN: dict[str, Any] = {
@@ -123,7 +123,7 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
     names = {run.name: run for run in runs if run.deployment_id is not None}
     for name in ("Be polite", "Be it"):
         assert names[name].state_name == "Completed", names[name].state
-    result = find_run(str(second_run)).result()
+    result = RunFolder.find(str(second_run)).result()
     assert result is not None
     assert result.answer
     assert [step.status for step in result.steps] == ["succeeded", "succeeded"]

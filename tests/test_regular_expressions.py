@@ -30,7 +30,7 @@ MADE_IN_A_CALL = {
     "evals.matching": "written by who runs the evaluation; in a process that is ended in time",
     "memory.graph_rows": "a name, escaped; the others are held by `_RULES`",
     "quoting": "a mark, which is small letters alone",
-    "toolsets.artifacts": "a number, and up to nine digits",
+    "store.folder": "a number, and up to nine digits",
     "toolsets.mcp.session": "only compiled, to say whether it is one",
 }
 """Modules with an expression that only a call knows, and what it is."""

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import RunDamagedError, RunNotFoundError, StorageError
-from prefect_swarm.store.folder import ACCOUNTS, RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import About
 from prefect_swarm.untrusted.folder import UntrustedFolder
 
 FLOW_RUN = "0123abcd-4567-89ab-cdef-0123456789ab"
@@ -58,19 +59,21 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
     assert happened == ["fsync", "replace"]
 
 
-def test_what_is_stored_aside_is_on_the_disk_when_it_returns(run: RunFolder) -> None:
+def test_what_threads_store_is_on_the_disk_when_it_returns(run: RunFolder) -> None:
     async def store() -> tuple[list[str], list[str | None]]:
         names = [f"outputs/S{number}.txt" for number in range(20)]
-        refs = await asyncio.gather(*(run.store_aside(name, name) for name in names))
+        refs = await asyncio.gather(*(asyncio.to_thread(run.store, name, name) for name in names))
         return refs, [run.read(name) for name in names]
 
     refs, texts = asyncio.run(store())
     assert refs == [f"{NAME}/{text}" for text in texts]
 
 
-def test_what_is_stored_aside_on_a_full_disk_is_kept(run: RunFolder, full: list[int]) -> None:
+def test_what_threads_store_on_a_full_disk_is_kept(run: RunFolder, full: list[int]) -> None:
     async def store() -> None:
-        await asyncio.gather(*(run.store_aside(f"outputs/S{n}.txt", f"{n}") for n in range(9)))
+        await asyncio.gather(
+            *(asyncio.to_thread(run.write_output, f"S{n}", f"{n}") for n in range(9))
+        )
 
     asyncio.run(store())
     assert len(run.unstored()) == 9
@@ -102,32 +105,32 @@ def test_a_file_that_has_to_be_there_is_an_error(run: RunFolder, full: list[int]
 
 
 def test_a_line_that_was_cut_off_costs_no_other(run: RunFolder) -> None:
-    run.append(ACCOUNTS, {"n": 1})
-    with (run.folder / ACCOUNTS).open("a") as file:
+    run.append("accounts.jsonl", {"n": 1})
+    with (run.folder / "accounts.jsonl").open("a") as file:
         file.write('\n{"n": ')
-    run.append(ACCOUNTS, {"n": 2})
-    assert list(run.lines(ACCOUNTS)) == [{"n": 1}, {"n": 2}]
+    run.append("accounts.jsonl", {"n": 2})
+    assert list(run.lines("accounts.jsonl")) == [{"n": 1}, {"n": 2}]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"objective": "x"}'])
 def test_a_run_that_nothing_names_says_how_it_is_found(run: RunFolder, content: str) -> None:
     run.write("run.json", content)
     with pytest.raises(RunDamagedError, match="doesn't say which flow run") as error:
-        find_run(NAME)
+        RunFolder.find(NAME)
     assert "begins with 0123abcd;" in error.value.fix
-    assert find_run(FLOW_RUN) == run
+    assert RunFolder.find(FLOW_RUN) == run
 
 
 def test_its_accounts_name_a_run_too(run: RunFolder) -> None:
     run.write("run.json", "{")
-    run.append(ACCOUNTS, {"flow_run_id": FLOW_RUN, "objective": "x"})
-    assert find_run(NAME).about() == {"flow_run_id": FLOW_RUN, "objective": "x"}
+    run.append("accounts.jsonl", {"flow_run_id": FLOW_RUN, "objective": "x"})
+    assert RunFolder.find(NAME).about() == About(FLOW_RUN, "x")
 
 
 def test_a_name_that_is_another_flow_runs_is_not_found(run: RunFolder) -> None:
     run.write("run.json", {"flow_run_id": FLOW_RUN})
     with pytest.raises(RunNotFoundError, match=f"is flow run {FLOW_RUN}, not"):
-        find_run(FLOW_RUN[:-1] + "c")
+        RunFolder.find(FLOW_RUN[:-1] + "c")
 
 
 def test_a_file_that_is_no_text_is_damaged(run: RunFolder) -> None:

@@ -29,7 +29,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelling, Crashed, InfrastructurePending, Pending, Running, Submitting
 from prefect_swarm import swarm_flow
 from prefect_swarm.cli.app import app
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
 from typer.testing import CliRunner
@@ -299,7 +299,7 @@ def test_a_run_that_waits_for_a_person_is_left_alone_and_goes_on_by_itself_when_
     assert suspended.name == "Suspended"
     assert age > timedelta(seconds=2 * WITHIN_S), "the watch has had its time"
 
-    approved = CliRunner().invoke(app, ["approve", find_run(str(scenario.suspended)).run_id])
+    approved = CliRunner().invoke(app, ["approve", RunFolder.find(str(scenario.suspended)).run_id])
     assert "A worker resumes it." in approved.output
     wait_until(scenario.suspended, "Completed")
     states = states_of(scenario.suspended)

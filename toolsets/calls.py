@@ -25,7 +25,7 @@ from ..models.answers.shapes import mended_in
 from ..quoting import quoted
 from ..store.approvals import Approvals
 from ..store.attempt import ToolCall
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from ..store.question import Answer
 from ..text import whole_characters
 from .catalogue import is_acting, is_idempotent
@@ -77,7 +77,7 @@ class JournaledCalls:
         messages: The conversation as an earlier process left it, to its last answer.
     """
 
-    run: RunFolder
+    run: RunStore
     step: str
     attempt: int
     tag: str
@@ -340,7 +340,7 @@ def calls_of(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
 
 
 def _uncertain(
-    step: str, run: RunFolder, call: WantedCall, state: JournalState
+    step: str, run: RunStore, call: WantedCall, state: JournalState
 ) -> UncertainCallError:
     what = f"call {call.key.ordinal}, {call.key.tool}({call.arguments[:200]})"
     look = "Look whether it was made. With approve: tools a person is asked instead."
@@ -353,5 +353,5 @@ def _uncertain(
     return UncertainCallError(
         f"{step} may have made {what} already: a call of {call.key.tool} was begun, and no journal "
         "says how it ended. It is not made by itself.",
-        f"{look} If it wasn't made, remove the step's files in {run.folder / 'begun'} and resume.",
+        f"{look} If it wasn't made, remove the step's files in {run.place('begun')} and resume.",
     )

@@ -19,7 +19,7 @@ from pydantic_ai.usage import RunUsage
 
 from ..errors import InputError, SwarmError, ToolsetError
 from ..gates.registry import package_of
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 from .names import ToolLimits, checked_name
 
 __all__ = [
@@ -59,7 +59,7 @@ class ToolsetUse:
         texts: What the step reads: outputs of earlier steps by their ids, and inputs by name.
     """
 
-    run: RunFolder
+    run: RunStore
     step: str
     attempt: str
     conversation: str = ""

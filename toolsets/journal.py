@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 
 from ..data_types import Frozen
 from ..errors import RunDamagedError, UncertainCallError
-from ..store.folder import RunFolder
+from ..store.protocol import Journal, RunStore
 from ..text import count_in
 from ..untrusted.json_text import read_object
 
@@ -227,10 +227,10 @@ class CallJournal:
     line, or is lost itself, the other one still says that the call was begun.
     """
 
-    def __init__(self, run: RunFolder, attempt: str, request_hash: str) -> None:
+    def __init__(self, run: RunStore, attempt: str, request_hash: str) -> None:
         """Take the file of an attempt and of what it is asked: another request has another one."""
         self._run = run
-        self._name = f"{attempt}-{request_hash[:8]}.jsonl"
+        self._name = f"{attempt}-{request_hash[:8]}"
 
     def read(self) -> JournalState:
         """Return what was written so far, by whatever process.
@@ -238,8 +238,8 @@ class CallJournal:
         Raises:
             UncertainCallError: A file of it can't be read, so nobody knows what was done.
         """
-        state = state_of(_entries(self._lines(CALLS, self._name))[0])
-        begun, state.unreadable = _begun(self._lines(BEGUN, self._name))
+        state = state_of(_entries(self._lines("calls", self._name))[0])
+        begun, state.unreadable = _begun(self._lines("begun", self._name))
         # Either file may have lost some.
         state.reserved |= begun
         return state
@@ -250,7 +250,7 @@ class CallJournal:
         Raises:
             StorageError: It can't be written, so what it speaks of must not happen.
         """
-        self._run.append(f"{CALLS}/{self._name}", entry, durable=True)
+        self._run.append_call("calls", self._name, entry)
 
     def begin(self, entry: Reserved, *, once: bool) -> None:
         """Write down that a call is about to be made; twice, if it must not be made `once` more.
@@ -260,7 +260,7 @@ class CallJournal:
         """
         self.write(entry)
         if once:
-            self._run.append(f"{BEGUN}/{self._name}", entry, durable=True)
+            self._run.append_call("begun", self._name, entry)
 
     def lost_before(self) -> frozenset[str]:
         """Return the tools of calls that earlier attempts of the step began and know no more of.
@@ -269,28 +269,27 @@ class CallJournal:
         """
         found: set[str] = set()
         step, number = _attempt_of(self._name)
-        for name in self._names(BEGUN):
+        for name in self._names("begun"):
             its_step, its_number = _attempt_of(name)
             if its_step == step and its_number < number:
-                begun, _ = _begun(self._lines(BEGUN, name))
-                state = state_of(_entries(self._lines(CALLS, name))[0])
+                begun, _ = _begun(self._lines("begun", name))
+                state = state_of(_entries(self._lines("calls", name))[0])
                 lost = begun.keys() - state.reserved.keys() - state.committed.keys()
                 astray = tools_astray(state, conversation_of(state))
                 found |= {key.tool for key in lost} | astray
         return frozenset(found)
 
-    def _names(self, folder: str) -> list[str]:
+    def _names(self, journal: Journal) -> list[str]:
         try:
-            return self._run.names(folder, ".jsonl")
+            return self._run.call_journals(journal)
         except RunDamagedError as error:
             raise _unknown(error) from None
 
-    def _lines(self, folder: str, name: str) -> list[str]:
+    def _lines(self, journal: Journal, name: str) -> list[str]:
         try:
-            data = self._run.read_bytes(f"{folder}/{name}") or b""
+            return self._run.calls(journal, name)
         except RunDamagedError as error:
             raise _unknown(error) from None
-        return [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
 
 
 def _unknown(error: RunDamagedError) -> UncertainCallError:
@@ -300,7 +299,7 @@ def _unknown(error: RunDamagedError) -> UncertainCallError:
     )
 
 
-def answers_kept(run: RunFolder, key: str) -> int:
+def answers_kept(run: RunStore, key: str) -> int:
     """Return how many answers of its model the journal of an attempt has; 0 where it has none.
 
     Args:
@@ -335,7 +334,7 @@ def _begun(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
 
 
 def _attempt_of(name: str) -> tuple[str, int]:
-    """The step and the number of the attempt that a journal is of, by its file's name."""
+    """The step and the number of the attempt that a journal is of, by its name."""
     step, _, rest = name.partition(".")
     number = rest.partition("-")[0].partition(".")[0]
     return step, count_in(number) or 0

@@ -7,13 +7,12 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from pathlib import PurePosixPath
 from typing import Any, cast
 
 from pydantic_ai.messages import BinaryContent, BinaryImage, ToolReturn
 
 from ..errors import RunDamagedError, StorageError
-from ..store.folder import RunFolder
+from ..store.protocol import RunStore
 
 __all__ = [
     "MOST_BYTES",
@@ -133,14 +132,13 @@ def _is_wide(data: bytes, kind: str) -> bool:
 ForModel = str | list[str | BinaryContent]
 """What a model gets of a call: a text, or a text and pictures."""
 _logger = logging.getLogger("prefect_swarm.tools")
-_FOLDER = "calls/pictures"
 _NOT_SHOWN = "[You read text alone, so that pictures aren't shown to you.]"
 
 
 class PictureFiles:
     """Keeps pictures, and shows them."""
 
-    def __init__(self, run: RunFolder, *, shown: bool = True) -> None:
+    def __init__(self, run: RunStore, *, shown: bool = True) -> None:
         """Take the run's folder, and whether a model is shown them."""
         self._run, self._is_shown = run, shown
 
@@ -149,7 +147,7 @@ class PictureFiles:
         names: list[str] = []
         for picture in pictures_in(value)[:MOST_PICTURES]:
             try:
-                self._run.write(f"{_FOLDER}/{picture.identifier}", picture.data)
+                self._run.write_picture(picture.identifier, picture.data)
             except StorageError as error:
                 _logger.warning("A picture is not kept: %s", error)
             else:
@@ -158,10 +156,10 @@ class PictureFiles:
 
     def read(self, name: str) -> bytes | None:
         """Return what a picture holds; None if it is gone, or nobody is shown it."""
-        if not self._is_shown or PurePosixPath(name).name != name:
+        if not self._is_shown:
             return None
         with suppress(RunDamagedError):
-            return self._run.read_bytes(f"{_FOLDER}/{name}")
+            return self._run.picture(name)
         return None
 
     def result(self, text: str, names: tuple[str, ...]) -> ForModel:

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ..data_types import Frozen
-from ..errors import RunDamagedError
 from ..gates.sandbox import Program, ProgramResult, SandboxLimits
 from ..gates.sandbox.launcher.kernel import unpack_from
-from .artifacts import keep_artifacts
 from .catalogue import ToolsetUse
 
 __all__ = [
@@ -208,7 +206,7 @@ class CallHistory:
         """Take the attempt; nothing is read yet."""
         self._use = use
         own = f"{use.attempt}-{use.conversation}" if use.conversation else use.attempt
-        self._folder = f"python/{own}"
+        self._name = own
 
     def answer(self, key: str) -> str | None:
         """Return what the model read of a call that is over; None if it isn't.
@@ -230,7 +228,7 @@ class CallHistory:
             RunDamagedError: What was written can't be read.
         """
         calls = self._calls()
-        state = self._blob(calls.state) if calls.state else b""
+        state = self._use.run.tool_blob(self._name, calls.state) if calls.state else b""
         return KeptState(len(calls.answers) + 1, state, self._files(calls))
 
     def add(self, key: str, answer: str, after: tuple[bytes, Mapping[str, bytes]] | None) -> None:
@@ -244,56 +242,31 @@ class CallHistory:
         Raises:
             StorageError: It can't be written; the call is as if it hadn't been.
         """
-        calls = self._calls()
+        run, calls = self._use.run, self._calls()
         answers = {**calls.answers, key: answer}
         if after is None:
-            self._write(calls.model_copy(update={"answers": answers}))
+            kept = calls.model_copy(update={"answers": answers})
+            run.write_tool_state(self._name, kept)
             return
         state, files = after
-        stored = {path: self._store(data) for path, data in files.items()}
-        own = self._store(state) if state else ""
-        self._write(_Calls(answers=answers, state=own, files=stored))
+        named = {path: _digest(data) for path, data in files.items()}
+        own = _digest(state) if state else ""
+        blobs = {_digest(data): data for data in (*files.values(), *([state] if state else []))}
+        kept = _Calls(answers=answers, state=own, files=named)
+        run.write_tool_state(self._name, kept, blobs)
         self._show(files)
-        self._remove_others({own, *stored.values()})
 
     def _show(self, files: Mapping[str, bytes]) -> None:
-        keep_artifacts(self._use.run, self._use.step, self._use.attempt, files)
+        self._use.run.write_artifacts(self._use.step, self._use.attempt, files)
 
     def _calls(self) -> _Calls:
-        name = f"{self._folder}/calls.json"
-        text = self._use.run.read(name)
-        try:
-            return _Calls() if text is None else _Calls.model_validate_json(text)
-        except ValidationError:
-            raise self._damaged(name) from None
-
-    def _write(self, calls: _Calls) -> None:
-        self._use.run.write(f"{self._folder}/calls.json", calls)
+        return self._use.run.tool_state(self._name, _Calls) or _Calls()
 
     def _files(self, calls: _Calls) -> dict[str, bytes]:
-        return {path: self._blob(name) for path, name in calls.files.items()}
+        return {
+            path: self._use.run.tool_blob(self._name, name) for path, name in calls.files.items()
+        }
 
-    def _store(self, data: bytes) -> str:
-        """Keep some content under its hash: what is there is never changed, nor written twice."""
-        name = hashlib.sha256(data).hexdigest()
-        path = f"{self._folder}/{name}"
-        if not self._use.run.has(path):
-            self._use.run.write(path, data)
-        return name
 
-    def _blob(self, name: str) -> bytes:
-        data = self._use.run.read_bytes(f"{self._folder}/{name}")
-        if data is None or hashlib.sha256(data).hexdigest() != name:
-            raise self._damaged(f"{self._folder}/{name}")
-        return data
-
-    def _remove_others(self, names: set[str]) -> None:
-        for name in self._use.run.names(self._folder):
-            if name not in names and not name.endswith(".json") and name[0] != ".":
-                self._use.run.remove(f"{self._folder}/{name}")
-
-    def _damaged(self, name: str) -> RunDamagedError:
-        return RunDamagedError(
-            f"{self._use.run.folder / name} is damaged.",
-            f"Remove the folder {self._folder}; the attempt's variables begin anew.",
-        )
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

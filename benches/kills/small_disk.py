@@ -56,7 +56,7 @@ async def main() -> dict[str, Any]:
     from prefect_swarm.flows.resume import resume
     from prefect_swarm.flows.swarm import swarm
     from prefect_swarm.models.resolve import override_models
-    from prefect_swarm.store.folder import find_run
+    from prefect_swarm.store.folder import RunFolder
     from work import OPTIONS, PLAN, answering
 
     asked: list[str] = []
@@ -79,7 +79,7 @@ async def main() -> dict[str, Any]:
             result = await swarm(PLAN.objective, plan=PLAN, options=OPTIONS)
         except StorageError as error:
             return {**found, "error": str(error), "left": left()}
-        stored = find_run(result.run_id)
+        stored = RunFolder.find(result.run_id)
         found |= {"status": result.status, "unstored": stored.unstored()}
         if FREE == 0:
             free()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from ...errors import InputError, RunDamagedError
 from ...inputs.contents import size
@@ -29,11 +28,10 @@ from ...report.page import Figures, RunView, Section, Table, words_of
 from ...report.run_pages import answer_page, plan_page, timeline_page
 from ...report.stored_view import ended_early
 from ...store.event_wording import given_by
-from ...store.folder import RunFolder
+from ...store.protocol import RunStore
 from ...store.result import Exploration, Metrics, SwarmResult
 from ...store.step import StepState
 from ...text import dollars, duration, one_line, plural
-from ...toolsets.artifacts import artifacts_of
 from .printing import (
     console,
     drawable,
@@ -46,7 +44,7 @@ from .printing import (
 )
 
 if TYPE_CHECKING:
-    from ...store.folder import RunFolder
+    from ...store.protocol import RunStore
     from ...store.question import Answer, Question
 
 __all__ = [
@@ -64,7 +62,7 @@ __all__ = [
 ]
 
 
-def print_questions(run: RunFolder, step: str = "") -> None:
+def print_questions(run: RunStore, step: str = "") -> None:
     """Print each question of a run, or of a step, with its answer; nothing where there is none."""
     asked = [(q, a) for q, a in _asked(run) if not step or q.step == step]
     if not asked:
@@ -75,7 +73,7 @@ def print_questions(run: RunFolder, step: str = "") -> None:
         print_text(f"  {_outcome(run, question, answer)}")
 
 
-def question_records(run: RunFolder) -> list[dict[str, Any]]:
+def question_records(run: RunStore) -> list[dict[str, Any]]:
     """Return the questions of a run as JSON's objects, each with its `answer` or None."""
     return [
         {
@@ -86,9 +84,7 @@ def question_records(run: RunFolder) -> list[dict[str, Any]]:
     ]
 
 
-def _asked(run: RunFolder) -> list[tuple[Question, Answer | None]]:
-    if not run.names("questions"):
-        return []
+def _asked(run: RunStore) -> list[tuple[Question, Answer | None]]:
     from ...store.approvals import Approvals
 
     approvals = Approvals(run)
@@ -97,7 +93,7 @@ def _asked(run: RunFolder) -> list[tuple[Question, Answer | None]]:
     ]
 
 
-def _outcome(run: RunFolder, question: Question, answer: Answer | None) -> str:
+def _outcome(run: RunStore, question: Question, answer: Answer | None) -> str:
     if answer is None:
         return f"waits: prefect-swarm approve {run.run_id} {question.id}"
     if answer.is_withdrawal:
@@ -107,12 +103,15 @@ def _outcome(run: RunFolder, question: Question, answer: Answer | None) -> str:
     return f"{answer.verdict}{by}{when}{f': {one_line(answer.why, 300)}' if answer.why else ''}"
 
 
-def exploration_of(run: RunFolder) -> Exploration | None:
+def exploration_of(run: RunStore) -> Exploration | None:
     """Return what a run that has no result yet found before it planned; None if it didn't look."""
-    with suppress(RunDamagedError, ValidationError):
-        if found := run.read_json("explored.json"):
-            return Exploration.model_validate(found.get("exploration"))
+    with suppress(RunDamagedError):
+        return kept.exploration if (kept := run.record("exploration", _Explored)) else None
     return None
+
+
+class _Explored(BaseModel):
+    exploration: Exploration
 
 
 def print_exploration(explored: Exploration | None) -> None:
@@ -128,24 +127,18 @@ def print_exploration(explored: Exploration | None) -> None:
         print_text(f"It came to nothing: {explored.problem}")
 
 
-def print_files(run: RunFolder, steps: Iterable[StepState]) -> None:
+def print_files(run: RunStore, steps: Iterable[StepState]) -> None:
     """Print the files of each step with their sizes and where they lie; nothing if there are none.
 
     Texts that were kept in files are not shown: models wrote them, and they may be anything.
     """
     lines = [
-        f"{step.id} {name} ({_size(run, path)}): {path}"
+        f"{step.id} {name} ({size(file.size)}): {file.place}"
         for step in steps
-        for name, path in artifacts_of(run, step).items()
+        for name, file in run.artifacts(step).items()
     ]
     if lines:
         print_section("Files", lines)
-
-
-def _size(run: RunFolder, path: Path) -> str:
-    name = path.relative_to(run.folder).as_posix()
-    with run.readable(name):
-        return size(run.files.state(name).st_size)
 
 
 def print_time(result: SwarmResult, *, as_json: bool = False) -> None:
@@ -186,17 +179,17 @@ def _print_table(table: Table) -> None:
         print_text(f"and {table.more} more")
 
 
-def print_unfinished_json(run: RunFolder, plan: Mapping[str, Any]) -> None:
+def print_unfinished_json(run: RunStore) -> None:
     """Print as JSON what there is: the plan, what is finished, and the steps that were begun."""
-    about, explored = run.about(), exploration_of(run)
+    about, explored, plan = run.about(), exploration_of(run), run.plan()
     print_json(
         {
             "run_id": run.run_id,
-            "flow_run_id": about.get("flow_run_id"),
+            "flow_run_id": about.flow_run_id or None,
             "status": "unfinished",
-            "objective": about.get("objective"),
+            "objective": about.objective if about else None,
             "problem": ended_early(run),
-            "plan": plan or None,
+            "plan": plan and {**plan.plan, **({"edits": plan.edits} if plan.edits else {})},
             "finished_steps": list(run.finished_steps()),
             "steps": [step.model_dump(mode="json") for step in run.steps()],
             "questions": question_records(run),

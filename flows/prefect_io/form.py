@@ -18,10 +18,9 @@ from ...plan.documents import LineProblem, plan_from, problems_of
 from ...plan.task_ir import PlanRules, TaskIR
 from ...report.markdown import plain, written
 from ...store.attempt import excerpt
-from ...store.folder import RunFolder
+from ...store.protocol import RunStore
 from ...store.question import MOST_SHOWN, Answer, Question, Verdict
 from ...text import code_span, escaped, fenced, one_line
-from ...untrusted.folder import MOST_TEXT_BYTES
 from ...untrusted.json_text import NoJsonError, read_json
 
 __all__ = [
@@ -383,42 +382,33 @@ def _text(plan: object) -> str:
     return json.dumps(plan, indent=2, ensure_ascii=False)
 
 
-_FORMS = "forms"
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-def keep_form(run: RunFolder, form: PersonForm) -> None:
+def keep_form(run: RunStore, form: PersonForm) -> None:
     """Write a form down, before anybody sees it.
 
     Raises:
         StorageError: It can't be written.
     """
-    run.write(f"{_FORMS}/{form.key}.json", form)
+    run.write_record("form", form, form.key)
 
 
-def stored_forms(run: RunFolder) -> tuple[PersonForm, ...]:
+def stored_forms(run: RunStore) -> tuple[PersonForm, ...]:
     """Return the forms that may have answers; a damaged file is passed over.
 
     Raises:
         RunDamagedError: They can't be listed.
     """
-    found: list[PersonForm] = []
-    for name in run.names(_FORMS, ".json"):
-        try:
-            with run.readable(f"{_FORMS}/{name}"):
-                data = run.read_bytes(f"{_FORMS}/{name}", MOST_TEXT_BYTES)
-                found.append(PersonForm.model_validate_json(data or b""))
-        except RunDamagedError as error:
-            _logger.warning("%s What was answered in it isn't read.", error.problem)
-    return tuple(found)
+    return run.records("form", PersonForm, lambda form: form.key)
 
 
-def forget_form(run: RunFolder, form: PersonForm) -> None:
+def forget_form(run: RunStore, form: PersonForm) -> None:
     """Forget a form whose answers are written down, or that can't be answered any more."""
-    run.remove(f"{_FORMS}/{form.key}.json")
+    run.remove_record("form", form.key)
 
 
-def is_suspended(run: RunFolder) -> bool:
+def is_suspended(run: RunStore) -> bool:
     """Say whether the run may be suspended, so that Prefect has a worker go on with it."""
     with suppress(RunDamagedError):
         return any(form.suspended for form in stored_forms(run))

@@ -23,7 +23,7 @@ from ...errors import AnsweredError, InputError, RunDamagedError
 from ...plan.documents import LineProblem
 from ...plan.task_ir import TaskIR
 from ...store.approvals import Approvals
-from ...store.folder import RunFolder
+from ...store.protocol import RunStore
 from ...store.question import Question
 from ...text import visible
 from ..plan_changes import current_plan, rules_of
@@ -139,7 +139,7 @@ async def response_of(client: PrefectClient, flow_run_id: UUID, form: PersonForm
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-def desk_of(run: RunFolder) -> FormDesk:
+def desk_of(run: RunStore) -> FormDesk:
     """Return what shows the forms of the flow run that this code runs in."""
     return FormDesk(run, this_flow_run())
 
@@ -148,7 +148,7 @@ def desk_of(run: RunFolder) -> FormDesk:
 class FormDesk:
     """Makes the forms of one flow run, and takes what comes back."""
 
-    run: RunFolder
+    run: RunStore
     flow_run: FlowRun
     clock: Callable[[], float] = time.time
     _problems: tuple[str, ...] = field(init=False, default=())

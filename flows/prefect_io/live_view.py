@@ -10,7 +10,6 @@ from ...report.page import AttemptView, RunView, StepView
 from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult
 from ...store.step import StepState
-from ...toolsets.artifacts import artifacts_of
 from ..context import RunContext, step_results
 
 __all__ = ["LiveRun"]
@@ -78,7 +77,7 @@ class LiveRun:
             output_chars=len(text or ""),
             reads=self._reads(record),
             attempts=attempt_views(run, result, text),
-            files=tuple(artifacts_of(run, result)),
+            files=tuple(run.artifacts(result)),
         )
 
     def _outline(self, record: StepState, result: StepState, answer: str) -> StepView:

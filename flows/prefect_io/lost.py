@@ -17,7 +17,7 @@ from prefect.states import AwaitingRetry
 from prefect.types._datetime import now
 
 from ...errors import RunLostError
-from ...store.folder import RunFolder
+from ...store.protocol import RunStore
 from .form_service import SERVER_ERRORS, report
 
 __all__ = [
@@ -52,12 +52,12 @@ class RunPlace:
     folder: str = ""
 
 
-def this_place(run: RunFolder) -> RunPlace:
+def this_place(run: RunStore) -> RunPlace:
     """Return where a run's folder is, or would be, in this process."""
-    return place_at(run.folder)
+    return place_at(run.place())
 
 
-def place_at(path: Path) -> RunPlace:
+def place_at(path: Path | str) -> RunPlace:
     """Return a folder or file of this machine as a flow run is noted to have it."""
     return RunPlace(socket.gethostname(), str(path))
 
@@ -85,7 +85,7 @@ async def note_place(flow_run: FlowRun, here: RunPlace) -> None:
         _logger.warning("Where flow run %s lies can't be noted: %r", flow_run.id, error)
 
 
-async def check_not_lost(run: RunFolder, flow_run: FlowRun) -> None:
+async def check_not_lost(run: RunStore, flow_run: FlowRun) -> None:
     """Refuse a run that has begun and has no folder here: it would be paid for once more.
 
     A run that was left before it had a folder is none of these: nothing was paid for.
@@ -103,7 +103,7 @@ async def check_not_lost(run: RunFolder, flow_run: FlowRun) -> None:
         raise lost_error(run, str(flow_run.id), place, this_place(run))
 
 
-def lost_error(run: RunFolder, flow_run_id: str, place: RunPlace, here: RunPlace) -> RunLostError:
+def lost_error(run: RunStore, flow_run_id: str, place: RunPlace, here: RunPlace) -> RunLostError:
     """Say where a lost run's folder is, and how to go on. Pure."""
     resume = f"prefect-swarm resume {run.run_id}"
     over = (

@@ -16,7 +16,7 @@ from prefect.states import Paused
 
 from ...errors import ServerError
 from ...store.approvals import Approvals
-from ...store.folder import RunFolder
+from ...store.protocol import RunStore
 from ...store.question import Question, RunWaitingError
 from ..control import AskPerson, RunControl
 from .flow_run import send_heartbeat
@@ -108,7 +108,7 @@ async def report_suspended(
     raise Pause(state=state)
 
 
-def wake_suspended(run: RunFolder) -> bool:
+def wake_suspended(run: RunStore) -> bool:
     """Have a worker go on with a run that is suspended; False if none will.
 
     A server that can't be reached, or that doesn't know the run, costs a warning.
@@ -118,7 +118,7 @@ def wake_suspended(run: RunFolder) -> bool:
     try:
         if configured_url() is None:
             return False
-        return asyncio.run(_wake(UUID(str(run.about().get("flow_run_id")))))
+        return asyncio.run(_wake(UUID(run.about().flow_run_id)))
     except (*SERVER_ERRORS, ObjectNotFound, ServerError, ValueError) as error:
         _logger.warning("The Prefect server doesn't go on with run %s: %r", run.run_id, error)
         return False
@@ -143,7 +143,7 @@ def asker_of(desk: FormDesk, control: RunControl) -> AskPerson | None:
         return None
     paused = PausedForm(desk)
 
-    async def ask(run: RunFolder, questions: tuple[Question, ...]) -> None:
+    async def ask(run: RunStore, questions: tuple[Question, ...]) -> None:
         if control.ask_person is None:
             waiting = RunWaitingError(run.run_id, questions)
             go_on = "Answer in the Prefect UI, or with: prefect-swarm approve"

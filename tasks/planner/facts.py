@@ -17,7 +17,7 @@ from ...inputs.contents import InputKind, kind_of
 from ...models.names import Price, model_names, without_place
 from ...plan.output import OutputKind
 from ...plan.task_ir import TIERS, Tier
-from ...store.folder import RunFolder
+from ...store.protocol import RunStore
 from ...text import one_line, plural
 from ...toolsets.catalogue import Catalogue, ToolsetUse, listed_tools
 from ..subagent.request import tokens_of
@@ -264,7 +264,7 @@ _MOST_TOOLSETS, _MOST_TOOLS = 30, 12
 _ABOUT_CHARS = 160
 
 
-async def asked_toolsets(catalogue: Catalogue, run: RunFolder) -> tuple[ToolsetFact, ...]:
+async def asked_toolsets(catalogue: Catalogue, run: RunStore) -> tuple[ToolsetFact, ...]:
     """Return what a planner is shown of the toolsets that it is offered, in their order.
 
     One that needs a sandbox where there is none is left out, with a warning.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from functools import partial
 from typing import Any
@@ -34,7 +35,7 @@ from ...models.request_context import Timer
 from ...models.resolve import local_model, resolve_model
 from ...quoting import uncopied
 from ...store.attempt import Usage
-from ...store.folder import RunFolder
+from ...store.runs import open_run
 from ...text import visible
 from ...toolsets.pictures import bare
 from ..context import current_task, unless_won
@@ -230,10 +231,8 @@ def _unmade_call(request: SubagentRequest, response: ModelResponse) -> str:
 
 
 async def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
-    await RunFolder.of(request.run).store_aside(
-        f"transcripts/{request.name}.json",
-        json.dumps(bare(ModelMessagesTypeAdapter.dump_python(messages, mode="json"))),
-    )
+    text = json.dumps(bare(ModelMessagesTypeAdapter.dump_python(messages, mode="json")))
+    await asyncio.to_thread(open_run(request.run).write_transcript, request.name, text)
 
 
 async def _failed(

@@ -19,7 +19,7 @@ from ...errors import EmptyOutputError
 from ...models.answers.call_ids import WithOwnIds
 from ...models.resolve import takes_pictures
 from ...store.attempt import ToolCall, Usage
-from ...store.folder import RunFolder
+from ...store.runs import open_run
 from ...toolsets.calls import JournaledCalls
 from ...toolsets.catalogue import Catalogue, ToolsetUse, is_acting
 from ...toolsets.journal import CallJournal
@@ -62,7 +62,7 @@ class ToolLoop:
         self._journaled = self._journal(pictures=takes_pictures(self.model))
 
     def _journal(self, *, pictures: bool) -> JournaledCalls:
-        asked, run = self.request, RunFolder.of(self.request.run)
+        asked, run = self.request, open_run(self.request.run)
         limits = self._catalogue.limits
         attempt, asked_hash = _names(asked)
         return JournaledCalls(
@@ -170,7 +170,7 @@ class ToolLoop:
         attempt, asked_hash = _names(asked)
         step = "" if asked.looks_around else asked.step
         texts = {text.name: text.text for text in asked.upstream}
-        return ToolsetUse(RunFolder.of(asked.run), step, attempt, asked_hash, texts)
+        return ToolsetUse(open_run(asked.run), step, attempt, asked_hash, texts)
 
     def _tokens(self, request: ModelRequest) -> int:
         """Tokens of what the next request reads, estimated from the last one's."""

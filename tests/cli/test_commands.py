@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prefect_swarm.flows import approval as asking
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import exclusive, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
 from typer.testing import Result
@@ -142,7 +142,7 @@ def test_the_first_answer_stays_and_the_second_hears_of_it(invoke: Invoke, plan:
 
 def test_without_resume_it_says_who_goes_on(invoke: Invoke, plan: Path) -> None:
     run_id = begun(invoke, plan, "plan")
-    with exclusive(find_run(run_id)):
+    with RunFolder.find(run_id).exclusive():
         alive = invoke("approve", run_id, "--resume")
     assert alive.stdout == f"plan of run {run_id} is approved. Its process goes on by itself.\n"
     left = invoke("approve", run_id)
@@ -229,7 +229,7 @@ def test_in_its_middle_finished_steps_that_were_changed_are_done_anew(
     assert invoke("edit", run_id, path).exit_code == 0
     assert invoke("resume", run_id).exit_code == 4
     assert [prompt[-12:] for prompt in script.prompts] == ["do S1", "S1 otherwise"]
-    assert [q.id for q in Approvals(find_run(run_id)).pending()] == ["S2#2"]
+    assert [q.id for q in Approvals(RunFolder.find(run_id)).pending()] == ["S2#2"]
 
 
 def test_a_plan_can_be_edited_again_and_again(
@@ -262,7 +262,7 @@ def test_a_plan_that_is_none_is_refused_with_its_line(
     result = invoke("edit", run_id, path)
     assert result.exit_code == 2
     assert problem in result.stderr
-    assert [q.id for q in Approvals(find_run(run_id)).pending()] == ["plan"]
+    assert [q.id for q in Approvals(RunFolder.find(run_id)).pending()] == ["plan"]
 
 
 def test_a_run_that_is_over_has_no_plan_to_edit(invoke: Invoke, plan: Path, tmp_path: Path) -> None:

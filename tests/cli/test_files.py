@@ -11,7 +11,7 @@ import pytest
 from flow_runs import plan_of
 from prefect_swarm.cli.terminal import files as folder
 from prefect_swarm.models.resolve import override_models
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from quoted_texts import without_marks
 from scripted import Script
@@ -121,7 +121,7 @@ def test_a_full_disk_is_an_error_and_the_result_is_kept(
     assert f"output {out} can't be written: No space left on device" in result.stderr
     assert not out.exists() or not list(out.iterdir())
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("Run ")]
-    kept = find_run(line.split()[1]).result()
+    kept = RunFolder.find(line.split()[1]).result()
     assert kept is not None
     assert kept.answer == "All done."
 

@@ -13,7 +13,6 @@ from prefect_swarm.store.attempt import Attempt, Decision, Usage
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import Cost, Metrics, Planning, SwarmResult
 from prefect_swarm.store.step import StepState
-from prefect_swarm.toolsets.artifacts import keep_artifacts
 
 from .conftest import EXAMPLES, Invoke
 
@@ -156,7 +155,7 @@ def test_a_step_as_json_has_its_whole_output(ended: RunFolder, invoke: Invoke) -
 def test_files_that_a_step_left_are_named_and_not_shown(ended: RunFolder, invoke: Invoke) -> None:
     last = RESULT.steps[0].attempts[-1].number
     attempt = f"{RESULT.steps[0].id}.{last}"
-    keep_artifacts(ended, RESULT.steps[0].id, attempt, {"in/plot.png": b"\x89PNG" * 300})
+    ended.write_artifacts(RESULT.steps[0].id, attempt, {"in/plot.png": b"\x89PNG" * 300})
     place = ended.folder / "artifacts" / "S1" / str(last) / "in" / "plot.png"
     for command in (("inspect", ended.run_id), ("inspect", ended.run_id, "--step", "S1")):
         shown = invoke(*command).stdout

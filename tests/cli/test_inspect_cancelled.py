@@ -17,7 +17,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.settings import home
 from prefect_swarm.store.failure_policy import Policy
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError, SwarmResult
 from prefect_swarm.store.step import StepState
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -53,12 +53,12 @@ def cancelled() -> RunFolder:
     ):
         run(plan, policy=ONCE_MORE)
     (folder,) = (home() / "runs").iterdir()
-    return find_run(folder.name)
+    return RunFolder.find(folder.name)
 
 
 def test_a_cancelled_runs_page_has_its_attempts_and_decisions() -> None:
     left = cancelled()
-    page = html.unescape(pages(left.about()["flow_run_id"])["swarm-timeline"])
+    page = html.unescape(pages(left.about().flow_run_id)["swarm-timeline"])
     assert "**unfinished** · 2 steps: 2 cancelled" in page
     assert (
         f"The run was cancelled on request. Resume with: prefect-swarm resume {left.run_id}" in page
@@ -121,7 +121,7 @@ def _failed(plan: Any) -> SwarmResult:
 
 def test_what_is_on_disk_of_an_ended_run_is_what_its_result_has() -> None:
     result = _failed(plan_of(S1, {"id": "S2", "depends_on": ["S1"]}))
-    first, second = find_run(result.run_id).steps()
+    first, second = RunFolder.find(result.run_id).steps()
     assert first.attempts == result.steps[0].attempts
     assert (first.status, second.status) == ("failed", "skipped")
     assert (second.category, second.attempts) == (Category.UPSTREAM, ())
@@ -136,7 +136,7 @@ def test_a_replacement_is_on_disk_before_its_attempt_ends() -> None:
         if "Count to one" not in prompt:
             return '{"n": "one"}'
         (folder,) = (home() / "runs").iterdir()
-        seen.append(find_run(folder.name).steps())
+        seen.append(RunFolder.find(folder.name).steps())
         return '{"n": 1}'
 
     with scripted(Script(reply)):
@@ -150,7 +150,7 @@ def test_a_replacement_is_on_disk_before_its_attempt_ends() -> None:
 
 def test_steps_that_are_begun_again_leave_no_trail_of_before() -> None:
     result = _failed(plan_of(S1))
-    stored = find_run(result.run_id)
+    stored = RunFolder.find(result.run_id)
     stored.begin_again(result, {"S1"})
     assert stored.steps() == ()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flow_runs import pages, plan_of, run
 from prefect_swarm.store.failure_policy import Delegate, Policy
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.store.step import StepState
 from scripted import Script, scripted
@@ -94,7 +94,7 @@ def test_a_step_that_nothing_changed_says_nothing_of_it(invoke: Invoke) -> None:
 
 
 def test_a_result_from_before_still_loads_and_shows_the_plans_prompt(invoke: Invoke) -> None:
-    stored = find_run(run_with_decisions().run_id)
+    stored = RunFolder.find(run_with_decisions().run_id)
     result = stored.result()
     assert result is not None
     lately = {"prompt", "change", "planned"}

@@ -22,7 +22,7 @@ def left(swarm_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> R
     run = RunFolder.of(FLOW_RUN)
     run.write("run.json", {"flow_run_id": FLOW_RUN, "objective": PLAN.objective})
     run.write("plan.json", compile_plan(PLAN).to_json())
-    run.write_step(RESULT.steps[0])
+    run.save_step(RESULT.steps[0])
     run.write("outputs/S1.txt", '{"name": "Blue", "seats": 4}')
     (folder := tmp_path / "here").mkdir()
     monkeypatch.chdir(folder)

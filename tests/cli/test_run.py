@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import load_plan
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -57,7 +57,7 @@ def test_the_report_has_plan_timeline_answer_figures_and_what_to_do_next(invoke:
     assert lines[lines.index("Answer") + 1] == "Here it is."
     assert f"Look closer: prefect-swarm inspect {run_id} [--step S5]" in lines
     assert any(line.startswith("Prefect UI:  http") for line in lines)
-    assert find_run(run_id).result() is not None
+    assert RunFolder.find(run_id).result() is not None
 
 
 def test_a_run_that_is_partly_completed_leaves_with_3(invoke: Invoke) -> None:
@@ -124,7 +124,7 @@ def test_a_batch_that_is_started_again_passes_over_what_is_completed(
 
 def test_a_run_that_lies_elsewhere_is_not_begun_anew(invoke: Invoke) -> None:
     first = SwarmResult.model_validate_json(invoke("run", "--plan", UNEVEN, "--json").stdout)
-    shutil.rmtree(find_run(first.run_id).folder)
+    shutil.rmtree(RunFolder.find(first.run_id).folder)
     result = invoke("resume", first.flow_run_id)
     assert result.exit_code == 2
     assert "is gone" in result.stderr

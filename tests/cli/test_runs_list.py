@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.cli.runs import ListedRun, list_runs
+from prefect_swarm.store.runs import ListedRun, list_runs
 
 RESULT: dict[str, Any] = {
     "status": "completed",
@@ -30,14 +30,14 @@ def store(folder: Path, name: str, at: float, objective: str = "", status: str =
     return run
 
 
-def names(*args: Any, **more: Any) -> list[str]:
-    return [run.run_id for run in list_runs(*args, **more)]
+def names(folder: Path, *args: Any, **more: Any) -> list[str]:
+    return [run.run_id for run in list_runs(*args, folder=folder, **more)]
 
 
 def test_the_newest_is_first_with_what_it_took(tmp_path: Path) -> None:
     store(tmp_path, "old", 1.0, status="failed")
     store(tmp_path, "new", 2.0, "Compare trains", status="completed")
-    first, second = list_runs(tmp_path)
+    first, second = list_runs(folder=tmp_path)
     assert first == ListedRun(
         "new", "completed", 2.0, "Compare trains", "new-long", 2, 3.5, 70, 0.25, done=1
     )
@@ -77,11 +77,11 @@ def test_a_run_that_a_process_executes_is_running(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         lock.write(str(os.getpid()))
         lock.flush()
-        assert [found.status for found in list_runs(tmp_path)] == ["running"]
+        assert [found.status for found in list_runs(folder=tmp_path)] == ["running"]
     # The process lives on, and holds it no more.
-    assert [found.status for found in list_runs(tmp_path)] == ["stopped"]
+    assert [found.status for found in list_runs(folder=tmp_path)] == ["stopped"]
     (run / "lock").write_text("no number")
-    assert [found.status for found in list_runs(tmp_path)] == ["stopped"]
+    assert [found.status for found in list_runs(folder=tmp_path)] == ["stopped"]
 
 
 def test_a_run_that_has_not_ended_has_its_plan_s_steps_and_how_many_are_done(
@@ -91,10 +91,10 @@ def test_a_run_that_has_not_ended_has_its_plan_s_steps_and_how_many_are_done(
     (run / "plan.json").write_text('{"steps": [{}, {}, {}]}')
     (run / "outputs").mkdir()
     (run / "outputs" / "S1.txt").touch()
-    (found,) = list_runs(tmp_path)
+    (found,) = list_runs(folder=tmp_path)
     assert (found.status, found.done, found.steps, found.running_s) == ("stopped", 1, 3, None)
     (run / "plan.json").write_text("{")
-    (found,) = list_runs(tmp_path)
+    (found,) = list_runs(folder=tmp_path)
     assert (found.status, found.done, found.steps) == ("stopped", None, None)
 
 
@@ -105,7 +105,7 @@ def test_a_run_that_is_executed_has_the_time_since_its_process_began(tmp_path: P
         lock.write(str(os.getpid()))
         lock.flush()
         os.utime(run / "lock", (1.0, 1.0))
-        (found,) = list_runs(tmp_path)
+        (found,) = list_runs(folder=tmp_path)
     assert found.running_s is not None
     assert found.running_s > 1e9
 
@@ -137,7 +137,7 @@ def test_a_damaged_run_is_listed_as_damaged_with_its_file(
         path.unlink()
     else:
         path.write_bytes(content)
-    first, second = list_runs(tmp_path)
+    first, second = list_runs(folder=tmp_path)
     assert (first.run_id, first.status, second.run_id) == ("hurt", "damaged", "whole")
     assert str(path) in first.damage
     assert damage in first.damage

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from prefect.settings import get_current_settings
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer
 from ready_scripts import ReadyScript, start_script
 
@@ -256,4 +256,4 @@ def test_an_answer_of_another_process_is_heard_at_the_terminal(
 def _run_of(shown: str) -> RunFolder:
     found = re.search(r"prefect-swarm resume (\w+)", shown)
     assert found is not None
-    return find_run(found[1])
+    return RunFolder.find(found[1])

@@ -20,7 +20,7 @@ from prefect.client.orchestration import get_client
 from prefect.settings import get_current_settings
 from prefect.states import Failed
 from prefect_swarm.plan.task_ir import TaskIR
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from ready_scripts import ReadyScript
 from scripted import Script, scripted
@@ -167,7 +167,7 @@ def test_ctrl_c_leaves_the_watch_and_never_the_run(
         assert process.poll() is None
         invoke("approve", name)
         begun(process, f"finished {name}")
-    assert find_run(name).result() is not None
+    assert RunFolder.find(name).result() is not None
 
 
 def test_a_run_whose_process_is_killed_ends_the_watch(swarm_home: Path, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_run_of_another_machine_is_watched_through_the_server(
             until(watch, "S1 · Reader · attempt 1: Completed after")
             process.send_signal(signal.SIGKILL)
             process.wait()
-            asyncio.run(fail_on_server(str(find_run(name).about()["flow_run_id"])))
+            asyncio.run(fail_on_server(str(RunFolder.find(name).about().flow_run_id)))
             until(watch, "The flow run is Failed")
             out, _ = watch.communicate(timeout=60)
             assert watch.returncode == 1

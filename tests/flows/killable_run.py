@@ -28,7 +28,7 @@ from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.settings import home
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
 from prefect_swarm.store.result import RunFailedError
 from prefect_swarm.toolsets.catalogue import marked, override_toolsets
@@ -87,10 +87,10 @@ class Process:
         self.moments.watch()
         if order.do == "answer":
             answer = Answer(question=order.question, verdict=order.verdict, at=time.time())
-            Approvals(find_run(order.run)).answer(answer)
+            Approvals(RunFolder.find(order.run)).answer(answer)
             return 0
         if order.do == "edit":
-            edit(Approvals(find_run(order.run)), order.plan or {})
+            edit(Approvals(RunFolder.find(order.run)), order.plan or {})
             return 0
         try:
             with (

@@ -16,7 +16,8 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.stored_plan import paid_again
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.toolsets.catalogue import marked
@@ -76,7 +77,7 @@ def left() -> RunWaitingError:
 
 
 def answer(error: RunWaitingError, *verdicts: Verdict) -> None:
-    approvals = Approvals(find_run(error.run_id))
+    approvals = Approvals(RunFolder.find(error.run_id))
     for question, verdict in zip(error.questions, verdicts, strict=False):
         approvals.answer(Answer(question=question.id, verdict=verdict, why="not yet"))
 
@@ -116,7 +117,7 @@ def test_a_rejected_call_is_not_made_and_the_model_reads_why() -> None:
 
 
 def test_a_run_that_lives_makes_the_call_as_soon_as_it_is_approved() -> None:
-    async def approve(run: RunFolder, questions: tuple[object, ...]) -> None:
+    async def approve(run: RunStore, questions: tuple[object, ...]) -> None:
         approvals = Approvals(run)
         for question in approvals.pending():
             approvals.answer(Answer(question=question.id, verdict="approved"))
@@ -130,7 +131,7 @@ def test_a_run_that_lives_makes_the_call_as_soon_as_it_is_approved() -> None:
 
 def test_what_a_put_aside_attempt_was_answered_is_not_paid_for_again() -> None:
     with post():
-        run = find_run(left().run_id)
+        run = RunFolder.find(left().run_id)
         assert asyncio.run(paid_again(run)) == ()
         (journal,) = (run.folder / "calls").iterdir()
         journal.unlink()

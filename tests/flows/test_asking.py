@@ -19,7 +19,8 @@ from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.events import AnsweredEvent, AskedEvent, FinishedEvent, RunEvent
 from prefect_swarm.store.failure_policy import Policy
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import Answer, Question, RunWaitingError, Verdict
 from prefect_swarm.store.result import RunFailedError, SwarmResult
 from quoted_texts import without_marks
@@ -58,7 +59,7 @@ def left(plan: TaskIR, *approve: str, **options: Any) -> RunWaitingError:
 
 
 def answer(run_id: str, question: str, verdict: Verdict = "approved", **more: Any) -> None:
-    Approvals(find_run(run_id)).answer(
+    Approvals(RunFolder.find(run_id)).answer(
         Answer(question=question, verdict=verdict, by="command", **more)
     )
 
@@ -71,7 +72,7 @@ def go_on(run_id: str) -> SwarmResult:
 def somebody(respond: Respond) -> Generator[None]:
     """Have a person asked who answers by `respond`."""
 
-    async def ask(run: RunFolder, questions: tuple[Question, ...]) -> None:
+    async def ask(run: RunStore, questions: tuple[Question, ...]) -> None:
         respond(run, questions)
 
     with controlled(RunControl(ask_person=ask)):
@@ -126,7 +127,7 @@ def test_an_edited_plan_takes_its_place_and_is_not_asked_about_again(script: Scr
 def test_a_person_at_the_terminal_is_asked_and_the_run_continues(script: Script) -> None:
     seen: list[Question] = []
 
-    def approve(run: RunFolder, questions: tuple[Question, ...]) -> None:
+    def approve(run: RunStore, questions: tuple[Question, ...]) -> None:
         seen.extend(questions)
         answer(run.run_id, questions[0].id)
 
@@ -140,7 +141,7 @@ def test_a_person_at_the_terminal_is_asked_and_the_run_continues(script: Script)
 def test_a_person_at_the_terminal_may_edit_the_plan(script: Script) -> None:
     edited = plan_of({"id": "S1", "prompt": "do it otherwise"}).model_dump(mode="json")
 
-    def edit(run: RunFolder, questions: tuple[Question, ...]) -> None:
+    def edit(run: RunStore, questions: tuple[Question, ...]) -> None:
         answer(run.run_id, questions[0].id, "edited", plan=edited)
 
     with somebody(edit):
@@ -151,7 +152,7 @@ def test_a_person_at_the_terminal_may_edit_the_plan(script: Script) -> None:
 def test_an_answer_of_another_process_stops_the_question_here(script: Script) -> None:
     stopped = asyncio.Event()
 
-    async def wait_for_ever(run: RunFolder, questions: tuple[Question, ...]) -> None:
+    async def wait_for_ever(run: RunStore, questions: tuple[Question, ...]) -> None:
         answer(run.run_id, questions[0].id)
         try:
             await asyncio.Event().wait()

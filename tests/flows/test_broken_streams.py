@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from prefect_swarm.errors import NoPlanError, UnavailableError
 from prefect_swarm.settings import home
-from prefect_swarm.store.folder import ACCOUNTS, RunFolder
+from prefect_swarm.store.folder import RunFolder
 from provider_runs import planned, serving
 from provider_server import Asked, Reply
 from streamed_plans import LAST_PIECES, OBJECTIVE, PLAN, TASKS, finding, kinds, steps_asked
@@ -123,7 +123,7 @@ def test_a_run_without_a_plan_says_what_was_asked_ahead_and_what_it_took() -> No
     assert "S1, S2, S3 had been asked" in str(caught.value)
     assert steps_asked(server.asked) == sorted(FIRST)
     (folder,) = (home() / "runs").iterdir()
-    booked = [line for line in RunFolder(folder).lines(ACCOUNTS) if line.get("is_settled")]
+    booked = [line for line in RunFolder(folder).lines("accounts.jsonl") if line.get("is_settled")]
     assert {line["step"] for line in booked} == {"S1", "S2", "S3"}
 
 

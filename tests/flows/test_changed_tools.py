@@ -14,7 +14,7 @@ from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, RunWaitingError
 from pydantic_ai.messages import (
     ModelMessage,
@@ -47,7 +47,7 @@ def saying(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 
 def approve(error: RunWaitingError) -> str:
     (question,) = error.questions
-    Approvals(find_run(error.run_id)).answer(Answer(question=question.id, verdict="approved"))
+    Approvals(RunFolder.find(error.run_id)).answer(Answer(question=question.id, verdict="approved"))
     return question.id
 
 

@@ -15,7 +15,7 @@ from prefect_swarm.cli.run import warn_of_lost
 from prefect_swarm.errors import RunCancelledError, RunDamagedError
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.stored_plan import paid_again
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
 from typer.testing import CliRunner
@@ -64,22 +64,22 @@ def test_a_run_is_found_although_what_names_it_is_damaged(
     damage: Callable[[Path], None],
 ) -> None:
     result = completed()
-    damage(find_run(result.run_id).folder / "run.json")
-    assert find_run(result.run_id).about()["flow_run_id"] == result.flow_run_id
+    damage(RunFolder.find(result.run_id).folder / "run.json")
+    assert RunFolder.find(result.run_id).about().flow_run_id == result.flow_run_id
     assert resumed(result.run_id) == (result, [])
 
 
 def test_a_run_that_nothing_names_any_more_is_found_by_its_flow_runs_whole_id() -> None:
     result = completed()
-    folder = find_run(result.run_id).folder
+    folder = RunFolder.find(result.run_id).folder
     for name in ("run.json", "accounts.jsonl", "result.json"):
         empty(folder / name)
     with pytest.raises(RunDamagedError, match="Give the flow run's whole id instead") as error:
-        find_run(result.run_id)
+        RunFolder.find(result.run_id)
     assert "prefect flow-run ls" in error.value.fix
     again, asked = resumed(result.flow_run_id)
     assert (again.status, asked) == ("completed", [])
-    assert find_run(result.run_id).about()["flow_run_id"] == result.flow_run_id
+    assert RunFolder.find(result.run_id).about().flow_run_id == result.flow_run_id
 
 
 @pytest.mark.parametrize("damage", [cut, Path.unlink])
@@ -90,7 +90,7 @@ def test_any_other_file_is_written_again_and_nothing_is_paid_for(
     name: str, damage: Callable[[Path], None]
 ) -> None:
     result = completed()
-    stored = find_run(result.run_id)
+    stored = RunFolder.find(result.run_id)
     (stored.folder / "result.json").unlink()
     if name != "result.json":
         damage(stored.folder / name)
@@ -103,7 +103,7 @@ def test_any_other_file_is_written_again_and_nothing_is_paid_for(
 
 def test_a_damaged_file_is_named_with_the_advice_that_mends_it() -> None:
     result = completed()
-    cut(find_run(result.run_id).folder / "result.json")
+    cut(RunFolder.find(result.run_id).folder / "result.json")
     shown = CliRunner().invoke(app, ["inspect", result.run_id])
     assert shown.exit_code == 2
     assert "result.json is damaged" in shown.stderr
@@ -117,7 +117,7 @@ def test_what_is_lost_everywhere_is_named_before_it_is_paid_for_again(
     results: Path, damage: Callable[[Path], None]
 ) -> None:
     result = completed()
-    stored = find_run(result.run_id)
+    stored = RunFolder.find(result.run_id)
     (stored.folder / "result.json").unlink()
     damage(stored.folder / "steps/S2.json")
     for path in results.rglob("*"):
@@ -137,7 +137,7 @@ def test_a_run_without_any_of_prefects_results_pays_for_nothing_that_had_finishe
     results: Path,
 ) -> None:
     result = completed()
-    (find_run(result.run_id).folder / "result.json").unlink()
+    (RunFolder.find(result.run_id).folder / "result.json").unlink()
     shutil.rmtree(results)
     again, asked = resumed(result.run_id)
     assert (again.status, asked) == ("completed", [])
@@ -146,9 +146,9 @@ def test_a_run_without_any_of_prefects_results_pays_for_nothing_that_had_finishe
 def test_on_a_terminal_it_is_asked_first(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = completed()
     shutil.rmtree(results)
-    for path in find_run(result.run_id).folder.glob("*/S*"):
+    for path in RunFolder.find(result.run_id).folder.glob("*/S*"):
         path.unlink()
-    (find_run(result.run_id).folder / "result.json").unlink()
+    (RunFolder.find(result.run_id).folder / "result.json").unlink()
     questions: list[str] = []
 
     def refuse(question: str, **_: object) -> bool:
@@ -158,5 +158,5 @@ def test_on_a_terminal_it_is_asked_first(results: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("prefect_swarm.cli.run.typer.confirm", refuse)
     with scripted(Script()) as script, pytest.raises(RunCancelledError, match="Nothing was done"):
-        asyncio.run(warn_of_lost(find_run(result.run_id), ask=True))
+        asyncio.run(warn_of_lost(RunFolder.find(result.run_id), ask=True))
     assert (questions, script.prompts) == (["Go on?"], [])

@@ -8,7 +8,7 @@ from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.plan_changes import current_plan
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.events import RunEvent
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question
 from provider_runs import planned, serving
 from streamed_plans import LAST_PIECES, OBJECTIVE, Streaming, kinds, steps_asked
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 def edit(name: str) -> None:
     """Have the first step ask for something else, as `prefect-swarm edit` writes it down."""
-    run = find_run(name)
+    run = RunFolder.find(name)
     before = current_plan(run).model_dump(mode="json", exclude={"inputs"})
     first, *others = before["steps"]
     plan = {**before, "steps": [{**first, "prompt": "Describe green tea"}, *others]}

@@ -14,7 +14,7 @@ from prefect_swarm.models.llama.limits import engine_config_for
 from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import PlanRules
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from shallow_model import write_shallow
 from streamed_plans import OBJECTIVE, PLAN, TASKS, kinds
@@ -65,4 +65,4 @@ def test_its_steps_start_before_it_is_finished_and_the_plan_is_the_same(path: Pa
 
 
 def outputs(result: SwarmResult) -> list[str | None]:
-    return [find_run(result.run_id).read(f"outputs/{step.id}.txt") for step in result.steps]
+    return [RunFolder.find(result.run_id).read(f"outputs/{step.id}.txt") for step in result.steps]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from prefect_swarm.cli.app import app
 from prefect_swarm.report.stored_view import ended_early
-from prefect_swarm.store.event_log import EVENTS, opened_log
 from prefect_swarm.store.events import BeganEvent, FinishedEvent, RunEvent
-from prefect_swarm.store.folder import RunFolder, run_id_of
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import run_id_of
 from typer.testing import CliRunner
 
 Made = Callable[..., RunFolder]
@@ -25,7 +25,7 @@ def run_with(swarm_home: Path) -> Made:
     def make(*events: RunEvent) -> RunFolder:
         run = RunFolder(swarm_home / "runs" / run_id_of(ID))
         run.store("run.json", {"objective": "Find out", "flow_run_id": ID, "started_at": 1.0})
-        with opened_log(run.folder / EVENTS) as log:
+        with run.event_log() as log:
             for event in events:
                 log.add(event, run.run_id)
         return run

@@ -16,7 +16,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.report.lines import call_lines
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, RunWaitingError
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.toolsets.catalogue import marked
@@ -98,7 +98,9 @@ def test_one_approval_lets_no_other_call_through(name: str) -> None:
             run_id = caught.value.run_id
             (question,) = caught.value.questions
             assert f"**{WANTED[number][0]}**" in question.text
-            Approvals(find_run(run_id)).answer(Answer(question=question.id, verdict="approved"))
+            Approvals(RunFolder.find(run_id)).answer(
+                Answer(question=question.id, verdict="approved")
+            )
         result = go(server.name(), run_id)
     assert result.answer == "It is done."
     assert done == ["noted one", "noted two", "wiped"]
@@ -124,7 +126,9 @@ def test_a_tool_that_needs_approval_is_called_once_a_person_agreed(
             assert text not in done
             run_id = caught.value.run_id
             (question,) = caught.value.questions
-            Approvals(find_run(run_id)).answer(Answer(question=question.id, verdict="approved"))
+            Approvals(RunFolder.find(run_id)).answer(
+                Answer(question=question.id, verdict="approved")
+            )
         go(server.name(), run_id)
     assert done == ["one", "two"]
 
@@ -142,7 +146,7 @@ def test_an_invalid_call_is_shown_and_needs_no_approval() -> None:
             go(server.name())
         (question,) = caught.value.questions
         run_id = caught.value.run_id
-        Approvals(find_run(run_id)).answer(Answer(question=question.id, verdict="approved"))
+        Approvals(RunFolder.find(run_id)).answer(Answer(question=question.id, verdict="approved"))
         result = go(server.name(), run_id)
     assert done == ["noted one"]
     calls = result.steps[0].attempts[0].calls

@@ -23,7 +23,7 @@ from prefect_swarm.flows.stored_plan import paid_again
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import RunFolder, exclusive, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
@@ -112,8 +112,8 @@ def test_options_are_those_of_the_source_with_changes(source: SwarmResult) -> No
 
 def test_the_source_may_be_removed_afterwards(source: SwarmResult, script: Script) -> None:
     result = forked(source.run_id, again=["S4"])
-    shutil.rmtree(find_run(source.run_id).folder)
-    assert find_run(result.run_id).read("outputs/S1.txt") == "about do S1"
+    shutil.rmtree(RunFolder.find(source.run_id).folder)
+    assert RunFolder.find(result.run_id).read("outputs/S1.txt") == "about do S1"
     script.prompts.clear()
     # A fork of the fork names who did it, and needs nothing of the run that is gone.
     second = forked(result.run_id, again=["S4"])
@@ -123,7 +123,9 @@ def test_the_source_may_be_removed_afterwards(source: SwarmResult, script: Scrip
 
 def test_an_output_is_shared_and_not_copied(source: SwarmResult) -> None:
     result = forked(source.run_id, again=["S4"])
-    paths = [find_run(name).folder / "outputs/S1.txt" for name in (source.run_id, result.run_id)]
+    paths = [
+        RunFolder.find(name).folder / "outputs/S1.txt" for name in (source.run_id, result.run_id)
+    ]
     assert os.path.samefile(*paths)
 
 
@@ -135,7 +137,7 @@ def test_where_files_cannot_be_linked_they_are_copied(
 
     monkeypatch.setattr("prefect_swarm.untrusted.folder.os.link", refuse)
     result = forked(source.run_id, again=["S4"])
-    assert find_run(result.run_id).read("outputs/S1.txt") == "about do S1"
+    assert RunFolder.find(result.run_id).read("outputs/S1.txt") == "about do S1"
     assert result.status == "completed"
 
 
@@ -154,7 +156,7 @@ def test_inputs_stay_and_are_not_sent_as_parameters(script: Script) -> None:
 
 
 def test_a_run_that_still_goes_on_can_be_forked(source: SwarmResult, script: Script) -> None:
-    with exclusive(find_run(source.run_id)):
+    with RunFolder.find(source.run_id).exclusive():
         result = asyncio.run(_in_a_context_of_its_own(source.run_id))
     assert result.status == "completed"
     assert asked(script) == ["do S4"]
@@ -174,7 +176,7 @@ def test_a_partial_run_is_forked_with_what_it_has(script: Script) -> None:
 
 
 def test_an_edit_that_waits_does_not_count_as_what_was_done(source: SwarmResult) -> None:
-    run_folder = find_run(source.run_id)
+    run_folder = RunFolder.find(source.run_id)
     (run_folder.folder / "result.json").unlink()
     edited = {**changed("S1", prompt="look S1").model_dump(mode="json", exclude={"inputs"})}
     approvals = Approvals(run_folder)
@@ -218,7 +220,7 @@ def test_a_fork_that_is_killed_in_its_middle_is_resumed_and_asks_nothing_twice(
         forked_name = heard(process, "succeeded S3", "called S4")
     assert calls.read_text("utf-8").splitlines() == ["S3", "S4"]
     # The source isn't needed any more.
-    shutil.rmtree(find_run(name).folder)
+    shutil.rmtree(RunFolder.find(name).folder)
     result = asyncio.run(held_run.go_on(forked_name, calls))
     assert calls.read_text("utf-8").splitlines() == ["S3", "S4", "S4"]
     assert result.status == "completed"
@@ -242,7 +244,7 @@ def test_a_fork_that_is_killed_while_it_begins_is_begun_again(
         with pytest.raises(KeyboardInterrupt):
             forked(source.run_id, again=["S4"])
     (folder,) = (
-        f for f in find_run(source.run_id).folder.parent.iterdir() if f.name != source.run_id
+        f for f in RunFolder.find(source.run_id).folder.parent.iterdir() if f.name != source.run_id
     )
     assert script.prompts == []
     result = asyncio.run(resume(_flow_run_of(folder.name)))
@@ -263,7 +265,7 @@ def test_an_output_that_went_away_is_fetched_from_the_run_that_made_it(
     source: SwarmResult, script: Script
 ) -> None:
     result = forked(source.run_id, again=["S4"])
-    fork_run = find_run(result.run_id)
+    fork_run = RunFolder.find(result.run_id)
     for name in ("result.json", "outputs/S1.txt", "outputs/S4.txt", "steps/S4.json"):
         (fork_run.folder / name).unlink()
     script.prompts.clear()
@@ -274,15 +276,15 @@ def test_an_output_that_went_away_is_fetched_from_the_run_that_made_it(
 
 def test_what_is_gone_in_both_runs_is_named_before_it_is_done_anew(source: SwarmResult) -> None:
     result = forked(source.run_id, again=["S4"])
-    fork_run = find_run(result.run_id)
+    fork_run = RunFolder.find(result.run_id)
     (fork_run.folder / "result.json").unlink()
     (fork_run.folder / "outputs/S1.txt").unlink()
-    shutil.rmtree(find_run(source.run_id).folder)
+    shutil.rmtree(RunFolder.find(source.run_id).folder)
     assert asyncio.run(paid_again(fork_run)) == ("S1",)
 
 
 def test_an_edit_of_a_fork_keeps_what_it_took_over(source: SwarmResult) -> None:
-    fork_run = find_run(forked(source.run_id, again=["S4"]).run_id)
+    fork_run = RunFolder.find(forked(source.run_id, again=["S4"]).run_id)
     compiled = read_compiled(fork_run.read_json("plan.json"))
     assert compiled is not None
     keep_unchanged(fork_run, compiled)

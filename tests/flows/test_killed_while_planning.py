@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from held_runs import heard, started
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.store.folder import ACCOUNTS, find_run
+from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
 from provider_server import Asked, Reply
 from streamed_plans import LAST_PIECES, OBJECTIVE, PLAN, TASKS, finding, kinds, steps_asked
@@ -44,18 +44,24 @@ def test_nothing_that_was_answered_is_asked_twice_and_nothing_is_lost() -> None:
             assert held.wait(60)
             process.send_signal(signal.SIGKILL)
             process.wait()
-        before = [line["key"] for line in find_run(run).lines(ACCOUNTS) if line.get("is_settled")]
+        before = [
+            line["key"]
+            for line in RunFolder.find(run).lines("accounts.jsonl")
+            if line.get("is_settled")
+        ]
         killed.set()
         result = asyncio.run(resume(run))
 
     assert result.status == "completed"
     asked = Counter(steps_asked(server.asked))
     assert asked == {task["prompt"]: 2 if task["prompt"] == WATER else 1 for task in TASKS}
-    outputs = [find_run(run).read(f"outputs/{step.id}.txt") for step in result.steps]
+    outputs = [RunFolder.find(run).read(f"outputs/{step.id}.txt") for step in result.steps]
     assert outputs == [f"A finding: {task['prompt']}." for task in TASKS]
     # What the killed process had paid for is in the accounts once.
     settled = Counter(
-        line["key"] for line in find_run(run).lines(ACCOUNTS) if line.get("is_settled")
+        line["key"]
+        for line in RunFolder.find(run).lines("accounts.jsonl")
+        if line.get("is_settled")
     )
     assert len(before) == 2
     assert all(settled[key] == 1 for key in before)

@@ -18,7 +18,7 @@ from prefect_swarm.flows.plan_changes import keep_unchanged
 from prefect_swarm.plan.compile import CompiledPlan, compile_plan
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.attempt import Attempt
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer
 from prefect_swarm.store.step import StepState
 from ready_scripts import ReadyScript
@@ -56,7 +56,7 @@ def test_killed_while_it_waits_it_still_waits_or_goes_on_if_it_was_answered(
     with process("start", calls, plan) as started:
         lines = heard(started, "asked")
         run_id = lines[0].split()[1]
-    approvals = Approvals(find_run(run_id))
+    approvals = Approvals(RunFolder.find(run_id))
     assert [question.id for question in approvals.pending()] == ["plan"]
     assert calls.read_text("utf-8") == ""
     approvals.answer(Answer(question="plan", verdict="approved"))
@@ -72,7 +72,7 @@ def test_killed_while_it_waits_it_still_waits_or_goes_on_if_it_was_answered(
         heard(started, "finished")
         assert started.wait(120) == 0
     assert Counter(line[-5:] for line in calls.read_text("utf-8").split("\n") if line)["do S1"] == 1
-    result = find_run(run_id).result()
+    result = RunFolder.find(run_id).result()
     assert result is not None
     assert result.status == "completed"
 
@@ -85,7 +85,7 @@ def test_kills_while_it_waits_decide_nothing(tmp_path: Path, kills: int) -> None
     (calls := tmp_path / "calls").touch()
     with process("start", calls, plan) as started:
         run_id = heard(started, "asked")[0].split()[1]
-    approvals = Approvals(find_run(run_id))
+    approvals = Approvals(RunFolder.find(run_id))
     for kill in range(kills):
         with process("resume", calls, run_id) as started:
             # At any moment: after it began, or once it has asked.
@@ -109,7 +109,7 @@ def finished_run(folder: Path, plan: CompiledPlan) -> RunFolder:
     run.write("plan.json", plan.to_json())
     for step in plan.steps:
         run.write(f"outputs/{step.id}.txt", f"of {step.id}")
-        run.write_step(
+        run.save_step(
             StepState(id=step.id, agent="Reader", status="succeeded", attempts=(ATTEMPT,))
         )
     return run
@@ -165,7 +165,7 @@ def test_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
     (calls := tmp_path / "calls").touch()
     with process("start", calls, plan) as started:
         run_id = heard(started, "asked")[0].split()[1]
-    approvals = Approvals(find_run(run_id))
+    approvals = Approvals(RunFolder.find(run_id))
     approvals.answer(Answer(question="plan", verdict="approved"))
     with process("resume", calls, run_id) as started:
         heard(started, "asked S2")
@@ -191,7 +191,7 @@ def test_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
         heard(started, "asked S2")
         approvals.answer(Answer(question="S2#2", verdict="approved"))
         heard(started, "finished")
-    result = find_run(run_id).result()
+    result = RunFolder.find(run_id).result()
     assert result is not None
     assert (result.status, result.plan) == ("completed", edited)
     assert [line[-12:] for line in calls.read_text("utf-8").splitlines()] == [

@@ -30,7 +30,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.plan.task_ir import load_plan
 from prefect_swarm.settings import home
 from prefect_swarm.store.events import RunEvent
-from prefect_swarm.store.folder import RunFolder, exclusive, find_run
+from prefect_swarm.store.folder import RunFolder
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -92,7 +92,7 @@ def test_killed_among_its_steps_it_does_the_rest(calls: Path, plan: Path) -> Non
         "called three",
         "called four fails once, again",
     )
-    assert find_run(name).finished_steps() == ("S1", "S2", "S6")
+    assert RunFolder.find(name).finished_steps() == ("S1", "S2", "S6")
 
     result = asyncio.run(held_run.go_on(name, calls))
 
@@ -115,7 +115,7 @@ def test_killed_among_its_steps_it_does_the_rest(calls: Path, plan: Path) -> Non
     assert second.attempts[0].decision.action == "RETRY"
     assert result.answer == "done: answer"
     assert result.run_id == name
-    assert find_run(name).result() == result
+    assert RunFolder.find(name).result() == result
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_what_a_killed_run_had_tried_is_on_disk_and_inspect_shows_it(
     calls: Path, plan: Path
 ) -> None:
     name = _killed((plan, calls, "three"), "called three", "succeeded S4")
-    steps = {step.id: step for step in find_run(name).steps()}
+    steps = {step.id: step for step in RunFolder.find(name).steps()}
     assert {"S1", "S2", "S4"} <= set(steps)
     assert "S3" not in steps, "its first attempt had not ended"
     first, second = steps["S4"].attempts
@@ -141,8 +141,8 @@ def test_a_flow_run_that_is_sent_sigterm_leaves_its_timeline(calls: Path, plan: 
         name = heard(process, "called three", "succeeded S4")
         process.terminate()
         process.communicate(timeout=120)
-    run = find_run(name)
-    page = html.unescape(pages(run.about()["flow_run_id"])["swarm-timeline"])
+    run = RunFolder.find(name)
+    page = html.unescape(pages(run.about().flow_run_id)["swarm-timeline"])
     assert "**unfinished** · " in page
     assert "- **S4** ran 2 times and succeeded: attempt 1 (Reader on worker) failed" in page
 
@@ -154,7 +154,7 @@ def test_sigterm_ends_a_run_wherever_it_is_raised(calls: Path, plan: Path, where
         name = heard(process, "called three", "called six")
         process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM
-    flow_run_id = find_run(name).about()["flow_run_id"]
+    flow_run_id = RunFolder.find(name).about().flow_run_id
     assert flow_run_of(flow_run_id).state_name == "Crashed"
     assert "**unfinished** · " in html.unescape(pages(flow_run_id)["swarm-timeline"])
 
@@ -266,8 +266,8 @@ def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.MonkeyPatc
 
 def test_the_lock_goes_with_its_holder(swarm_home: Path) -> None:
     run = RunFolder(swarm_home / "runs" / "0123abcd")
-    with exclusive(run):
-        with exclusive(run):
+    with run.exclusive():
+        with run.exclusive():
             assert (run.folder / "lock").read_text() == str(os.getpid())
         with pytest.raises(RunAliveError, match="0123abcd"):
             Context().run(_hold, run)
@@ -275,5 +275,5 @@ def test_the_lock_goes_with_its_holder(swarm_home: Path) -> None:
 
 
 def _hold(run: RunFolder) -> None:
-    with exclusive(run):
+    with run.exclusive():
         pass

@@ -14,7 +14,7 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.store.events import RunEvent
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError, SwarmResult
 from scripted import Script, scripted
 from typer.testing import CliRunner
@@ -151,7 +151,7 @@ def test_a_change_that_changes_nothing_is_refused() -> None:
         result = run(plan_of({"id": "S1"}, {"id": "S2"}), max_attempts=1)
     with pytest.raises(InputError, match="Add --retry-failed"):
         asyncio.run(resume(result.run_id, changes={"max_tokens": PLENTY}))
-    assert find_run(result.run_id).result() == result
+    assert RunFolder.find(result.run_id).result() == result
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_change_that_is_not_possible_loses_nothing(
     result, _ = stopped()
     with pytest.raises(InputError, match=message):
         asyncio.run(resume(result.run_id, changes=changes))
-    assert find_run(result.run_id).result() == result
+    assert RunFolder.find(result.run_id).result() == result
 
 
 def test_a_step_that_another_process_finished_is_taken_from_its_files() -> None:
@@ -183,7 +183,7 @@ def test_a_step_that_another_process_finished_is_taken_from_its_files() -> None:
 def test_the_time_of_all_processes_counts() -> None:
     run_id = _cancelled_at("S3")
     line = {"key": "k", "is_settled": True, "elapsed_s": 500.0}
-    find_run(run_id).append("accounts.jsonl", line)
+    RunFolder.find(run_id).append("accounts.jsonl", line)
     with scripted(Script(answers)):
         result = asyncio.run(resume(run_id, changes={"timeout_s": 400}))
     assert statuses(result) == ["succeeded", "succeeded", "failed"]

@@ -12,7 +12,7 @@ import pytest
 from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, SwarmResult, resume, swarm, swarm_flow
 from prefect_swarm.errors import InputError, PlanError
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
@@ -81,7 +81,7 @@ def test_a_run_that_is_resumed_has_its_inputs() -> None:
         result = asyncio.run(resume(caught.value.result.run_id))
     assert result.status == "completed"
     assert by_step(script)["S1"].startswith("Input sales.csv:")
-    assert find_run(result.run_id).read_json("inputs.json") == TEXTS
+    assert RunFolder.find(result.run_id).read_json("inputs.json") == TEXTS
 
 
 def test_nothing_is_asked_where_a_plan_names_an_input_that_is_not_given() -> None:

@@ -14,7 +14,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.metrics.clock import RunTime, seconds_by_kind
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, RunWaitingError
 from prefect_swarm.store.result import SwarmResult
 from provider_runs import InTurn, run_at, serving, works
@@ -85,13 +85,13 @@ def test_what_comes_before_and_after_the_steps_has_its_time() -> None:
 def test_a_run_that_was_left_for_a_person_waits_for_them() -> None:
     with scripted(Script()):
         error = _left(CHAIN)
-        approvals = Approvals(find_run(error.run_id))
+        approvals = Approvals(RunFolder.find(error.run_id))
         approvals.answer(Answer(question="plan", verdict="approved", by="command", at=time.time()))
         result = asyncio.run(resume(error.run_id))
     seconds = time_of(result).seconds
     assert "person" in seconds
     assert "stopped" in seconds
-    assert find_run(error.run_id).result() == result
+    assert RunFolder.find(error.run_id).result() == result
 
 
 def _left(plan: TaskIR) -> RunWaitingError:

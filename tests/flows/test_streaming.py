@@ -12,7 +12,7 @@ from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import stream, swarm
 from prefect_swarm.store.events import FinishedEvent, RunEvent, TextEvent
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError, SwarmResult
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -113,7 +113,7 @@ def test_closing_the_stream_cancels_the_run() -> None:
         raise AssertionError("it never started")
 
     name = asyncio.run(leave())
-    assert find_run(name).result() is None
+    assert RunFolder.find(name).result() is None
     last = kept_events(name)[-1]
     assert isinstance(last, FinishedEvent)
     assert last.status == "cancelled"

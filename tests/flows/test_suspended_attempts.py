@@ -17,7 +17,8 @@ from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import Answer, Question, RunWaitingError
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
@@ -82,7 +83,7 @@ def left(plan: TaskIR) -> RunWaitingError:
 
 
 def answered(run_id: str, question: str, verdict: Any = "approved", why: str = "") -> None:
-    Approvals(find_run(run_id)).answer(Answer(question=question, verdict=verdict, why=why))
+    Approvals(RunFolder.find(run_id)).answer(Answer(question=question, verdict=verdict, why=why))
 
 
 def go_on(run_id: str) -> SwarmResult:
@@ -124,7 +125,7 @@ def test_where_something_is_rejected_the_attempt_goes_on_and_reads_it(
     """In a process that lives, as in one that resumes the run."""
     tool = needing(monkeypatch, "S1.1.1", "S1.1.2")
 
-    async def decide(run: RunFolder, questions: tuple[Question, ...]) -> None:
+    async def decide(run: RunStore, questions: tuple[Question, ...]) -> None:
         answered(run.run_id, "S1.1.1")
         answered(run.run_id, "S1.1.2", "rejected", why="not to me")
 

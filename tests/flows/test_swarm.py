@@ -17,7 +17,7 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.events import RunEvent
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -181,7 +181,7 @@ def test_whole_outputs_and_transcripts_are_stored_once_by_reference() -> None:
     step = result.steps[0]
     assert len(step.excerpt) < 600
     assert step.output_ref == f"{result.run_id}/outputs/S1.txt"
-    stored = find_run(result.run_id)
+    stored = RunFolder.find(result.run_id)
     assert stored.read("outputs/S1.txt") == long
     transcript = json.loads(stored.read("transcripts/S1.1.json") or "")
     assert transcript[0]["parts"][0]["content"] == "do S1"

@@ -16,7 +16,7 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.failure_policy import Policy
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
 from pydantic_ai.messages import ModelResponse
@@ -72,7 +72,7 @@ def test_a_run_without_any_success_fails_and_still_has_its_pages_and_result() ->
     assert skipped[0].endswith("| S1 | UPSTREAM: S1 did not succeed |")
     assert "**failed** · 4 steps" in page["swarm-timeline"]
     assert "**failed** · 4 steps" in page["swarm-answer"]
-    assert find_run(result.run_id).result() == result
+    assert RunFolder.find(result.run_id).result() == result
 
 
 def test_tokens_are_counted_and_stop_the_launch_that_would_exceed_them() -> None:

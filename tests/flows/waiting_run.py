@@ -18,7 +18,7 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import load_plan
 from prefect_swarm.store.events import RunEvent
-from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import Question
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -45,7 +45,7 @@ def _say(event: RunEvent) -> None:
     sys.stdout.flush()
 
 
-async def _stay(run: RunFolder, questions: tuple[Question, ...]) -> None:
+async def _stay(run: RunStore, questions: tuple[Question, ...]) -> None:
     await asyncio.Event().wait()
 
 

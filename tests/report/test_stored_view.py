@@ -9,7 +9,7 @@ import pytest
 from flow_runs import plan_of, run
 from prefect_swarm.report.stored_view import view_of
 from prefect_swarm.store.failure_policy import Policy
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
 
@@ -30,7 +30,7 @@ def retried() -> SwarmResult:
 
 
 def test_it_has_what_attempts_were_sent_and_answered() -> None:
-    first, second = view_of(find_run(retried().run_id)).steps
+    first, second = view_of(RunFolder.find(retried().run_id)).steps
     before, after = first.attempts
     assert (before.answered, after.answered) == ('{"n": "one"}', '{"n": 1}')
     assert "Some notes." in before.sent
@@ -41,14 +41,14 @@ def test_it_has_what_attempts_were_sent_and_answered() -> None:
 
 
 def test_it_has_what_steps_read_and_made() -> None:
-    first, second = view_of(find_run(retried().run_id)).steps
+    first, second = view_of(RunFolder.find(retried().run_id)).steps
     assert (first.kind, first.output, first.output_chars) == ("json", '{"n": 1}', 8)
     assert first.reads == (("notes", 11),)
     assert second.reads == (("S1", 8),)
 
 
 def test_a_run_without_a_result_has_statuses_and_what_it_cost() -> None:
-    stored = find_run(retried().run_id)
+    stored = RunFolder.find(retried().run_id)
     (stored.folder / "result.json").unlink()
     (stored.folder / "steps" / "S2.json").unlink()
     (stored.folder / "outputs" / "S2.txt").unlink()
@@ -66,7 +66,7 @@ def test_secrets_are_masked_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with scripted(Script(lambda _: "the value is s3cr3t-value-17")):
         result = run(plan_of({"id": "S1"}))
     monkeypatch.setenv("SHOP_TOKEN", "s3cr3t-value-17")
-    view = view_of(find_run(result.run_id))
+    view = view_of(RunFolder.find(result.run_id))
     assert view.answer == "the value is …masked…"
     assert "s3cr3t" not in repr(view)
 

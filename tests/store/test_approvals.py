@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import AnsweredError, RunDamagedError, StorageError
-from prefect_swarm.store.approvals import ANSWERS, QUESTIONS, Approvals
+from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question, Verdict
 from prefect_swarm.untrusted.opening import is_plain_name
@@ -24,8 +24,13 @@ FORK = get_context("fork")
 
 
 @pytest.fixture
-def approvals(tmp_path: Path) -> Approvals:
-    return Approvals(RunFolder(tmp_path / "abc"))
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "abc")
+
+
+@pytest.fixture
+def approvals(run: RunFolder) -> Approvals:
+    return Approvals(run)
 
 
 def question(name: str = "S1", subject: str = "", at: float = 0.0) -> Question:
@@ -111,10 +116,10 @@ def test_a_replaced_question_is_withdrawn(approvals: Approvals) -> None:
 
 
 def test_an_answer_of_an_older_version_is_asked_for_again(
-    approvals: Approvals, caplog: pytest.LogCaptureFixture
+    run: RunFolder, approvals: Approvals, caplog: pytest.LogCaptureFixture
 ) -> None:
     approvals.ask(question(subject="a plan"))
-    approvals.run.write("answers/S1.json", {"question": "S1", "verdict": "approved"})
+    run.write("answers/S1.json", {"question": "S1", "verdict": "approved"})
     assert approvals.decision("S1", "a plan") is None
     assert approvals.ask(question(subject="a plan")).id == "S1#2"
     assert "S1 is approved, in the form of an older version" in caplog.text
@@ -156,7 +161,7 @@ def test_a_question_of_any_id_is_one_file_of_a_plain_name(name: str) -> None:
         approvals = Approvals(RunFolder(Path(home) / "abc"))
         approvals.ask(question(name))
         (file,) = (path for path in Path(home).rglob("*") if path.is_file())
-        assert file.parent == Path(home) / "abc" / QUESTIONS
+        assert file.parent == Path(home) / "abc" / "questions"
         assert is_plain_name(file.name)
         assert len(file.name.encode()) < 200
         assert [pending.id for pending in approvals.pending()] == [name]
@@ -195,9 +200,11 @@ def test_two_long_ids_are_two(approvals: Approvals) -> None:
         '{"question": "S2", "verdict": "approved"}',
     ],
 )
-def test_a_damaged_answer_is_never_an_approval(approvals: Approvals, text: str) -> None:
+def test_a_damaged_answer_is_never_an_approval(
+    run: RunFolder, approvals: Approvals, text: str
+) -> None:
     approvals.ask(question())
-    path = approvals.run.folder / ANSWERS / "S1.json"
+    path = run.folder / "answers" / "S1.json"
     path.parent.mkdir()
     path.write_text(text, "utf-8")
     with pytest.raises(RunDamagedError, match=r"S1\.json is damaged"):
@@ -212,10 +219,10 @@ def test_a_damaged_answer_is_never_an_approval(approvals: Approvals, text: str) 
 
 
 def test_a_damaged_question_is_left_out_and_written_again_when_it_is_asked(
-    approvals: Approvals,
+    run: RunFolder, approvals: Approvals
 ) -> None:
     approvals.ask(question())
-    (approvals.run.folder / QUESTIONS / "S1.json").write_text("{", "utf-8")
+    (run.folder / "questions" / "S1.json").write_text("{", "utf-8")
     assert approvals.questions() == ()
     approvals.ask(question())
     assert approvals.questions() == (question(),)
@@ -274,7 +281,7 @@ def _clean(folder: Path, out: Connection) -> None:
 def test_removing_temporary_files_loses_no_answer(approvals: Approvals) -> None:
     approvals.run.folder.mkdir(parents=True)
     ours, theirs = FORK.Pipe()
-    cleaner = FORK.Process(target=_clean, args=(approvals.run.folder, theirs))
+    cleaner = FORK.Process(target=_clean, args=(run.folder, theirs))
     cleaner.start()
     try:
         for number in range(200):
@@ -320,4 +327,4 @@ def test_a_kill_loses_no_answer_and_invents_none(approvals: Approvals, kills: in
         assert rest is None or rest.why == "x" * 2000
         assert approvals.answer_to(f"{kill}.{done + 1}") is None
     approvals.run.remove_temporary_files()
-    assert {p.suffix for p in approvals.run.folder.rglob("*") if p.is_file()} == {".json"}
+    assert {p.suffix for p in run.folder.rglob("*") if p.is_file()} == {".json"}

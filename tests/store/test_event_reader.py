@@ -34,7 +34,7 @@ def followed(path: Path, turns: list[Callable[[], object]], start: int = 1) -> l
         turns.pop(0)()
 
     async def read() -> list[int]:
-        events = follow_events(path, is_alive=lambda: bool(turns), wait=wait, start=start)
+        events = follow_events(EventReader(path, start), is_alive=lambda: bool(turns), wait=wait)
         return [event.number async for event in events]
 
     return asyncio.run(asyncio.wait_for(read(), 10))

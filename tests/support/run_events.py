@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from prefect_swarm.store.event_log import EVENTS, read_events
 from prefect_swarm.store.events import (
     AnsweredEvent,
     AnsweringEvent,
@@ -24,7 +23,7 @@ from prefect_swarm.store.events import (
     TextEvent,
     WaitEvent,
 )
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 
 __all__ = ["kept_events", "run_events", "texts"]
 
@@ -52,4 +51,4 @@ run_events: st.SearchStrategy[RunEvent] = st.one_of(
 
 def kept_events(name: str) -> list[RunEvent]:
     """The events that a run's folder has."""
-    return [*read_events(find_run(name).folder / EVENTS)]
+    return [*RunFolder.find(name).events()]

@@ -13,9 +13,9 @@ from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.settings import home
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.attempt import Attempt
-from prefect_swarm.store.event_log import EVENTS, opened_log
 from prefect_swarm.store.events import BeganEvent, FinishedEvent
-from prefect_swarm.store.folder import RunFolder, run_id_of
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import run_id_of
 from prefect_swarm.store.question import Question
 from prefect_swarm.store.result import Planning
 from prefect_swarm.store.step import StepState
@@ -44,8 +44,8 @@ def stored_run(flow_run_id: str, *, ended: bool = True, at: float = 1e9) -> RunF
     run.write("outputs/S1.txt", "So it is.")
     run.write("transcripts/S1.1.json", [])
     run.write("artifacts/S1/1/plot.txt", "a plot")
-    run.write_step(step)
-    with opened_log(run.folder / EVENTS) as log:
+    run.save_step(step)
+    with run.event_log() as log:
         log.add(BeganEvent(at=at), flow_run_id)
         if ended:
             log.add(FinishedEvent(status="completed", at=at + 2), flow_run_id)

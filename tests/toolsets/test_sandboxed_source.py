@@ -14,7 +14,8 @@ from types import MappingProxyType
 
 import pytest
 from prefect_swarm.errors import RunDamagedError, SandboxError
-from prefect_swarm.store.folder import Content, RunFolder
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.run_files import Content
 from prefect_swarm.toolsets.catalogue import is_acting, is_idempotent
 from prefect_swarm.toolsets.python import PythonSource
 from prefect_swarm.toolsets.python_job import LIMITS

@@ -16,7 +16,7 @@ from prefect_swarm.errors import SwarmError
 from prefect_swarm.flows.fork import compared_run, finished_work
 from prefect_swarm.report.run_html import folder_html
 from prefect_swarm.report.stored_view import view_of
-from prefect_swarm.store.folder import RunFolder, exclusive
+from prefect_swarm.store.folder import RunFolder
 from stored_runs import not_hanging, stored_run
 from typer.testing import CliRunner, Result
 
@@ -71,7 +71,7 @@ def look_at_all(run: RunFolder, other: RunFolder) -> None:
 
 
 def lock(run: RunFolder) -> None:
-    with exclusive(run):
+    with run.exclusive():
         run.remove_temporary_files()
         run.append("accounts.jsonl", {"a": 1})
 

@@ -19,7 +19,6 @@ from prefect_swarm.errors import (
 )
 from prefect_swarm.evals.report import last_report
 from prefect_swarm.flows.batch_files import batch_output
-from prefect_swarm.flows.fork import _link  # pyright: ignore[reportPrivateUsage]
 from prefect_swarm.flows.prefect_io.task_runs import ResultFolder
 from prefect_swarm.flows.stored_plan import finished_step
 from prefect_swarm.gates.base import Subject
@@ -33,9 +32,8 @@ from prefect_swarm.store.accounts import Accounts
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.event_log import opened_log
 from prefect_swarm.store.events import ReadyEvent
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question
-from prefect_swarm.toolsets.artifacts import keep_artifacts
 from prefect_swarm.toolsets.mcp.configuration import HttpServer
 from prefect_swarm.toolsets.mcp.oauth_store import LoginFile
 from prefect_swarm.untrusted import opening
@@ -94,7 +92,7 @@ def test_an_artifact_of_a_name_that_leads_out_is_not_written(
     name: str, tmp_path: Path, victim: Path
 ) -> None:
     with pytest.raises(StorageError, match="not a path of a file"):
-        keep_artifacts(RunFolder(tmp_path / "run"), "S1", "S1.1", {name: b"x"})
+        RunFolder(tmp_path / "run").write_artifacts("S1", "S1.1", {name: b"x"})
 
 
 @pytest.mark.parametrize(
@@ -107,21 +105,20 @@ def test_what_a_linked_folder_of_artifacts_leads_to_is_not_removed(
     (run.folder / name).parent.mkdir(parents=True)
     (run.folder / name).symlink_to(victim)
     with pytest.raises((RunDamagedError, StorageError), match="is a link"):
-        keep_artifacts(run, "S1", "S1.1", {"x": b"x"})
+        run.write_artifacts("S1", "S1.1", {"x": b"x"})
 
 
 @pytest.mark.parametrize("use", ["lock", "events.jsonl", "accounts.jsonl"])
 def test_what_is_added_to_a_file_goes_through_no_link(
     use: str, swarm_home: Path, victim: Path
 ) -> None:
-    from prefect_swarm.store.folder import exclusive
 
     run = stored_run(BAD)
     (run.folder / use).unlink(missing_ok=True)
     (run.folder / use).symlink_to(victim / "file.txt")
     with opened_log(run.folder / "events.jsonl") as log:
         log.add(ReadyEvent(), BAD)
-    with pytest.raises(RunDamagedError, match="is a link"), exclusive(run):
+    with pytest.raises(RunDamagedError, match="is a link"), run.exclusive():
         pass
     if use == "accounts.jsonl":
         with pytest.raises(StorageError):
@@ -154,7 +151,7 @@ def test_a_flow_run_whose_name_is_a_path_has_no_folder(name: str, swarm_home: Pa
     with pytest.raises(RunNotFoundError):
         RunFolder.of(name)
     with pytest.raises(RunNotFoundError):
-        find_run(name)
+        RunFolder.find(name)
 
 
 def test_a_fork_doesnt_take_over_what_an_output_is_linked_to(
@@ -164,7 +161,7 @@ def test_a_fork_doesnt_take_over_what_an_output_is_linked_to(
     (source.folder / "outputs/S1.txt").unlink()
     (source.folder / "outputs/S1.txt").symlink_to(victim / "file.txt")
     with pytest.raises(RunDamagedError, match="is a link"):
-        _link(source, fork, "S1")
+        fork.take_output("S1", source)
     assert not fork.has("outputs/S1.txt")
 
 
@@ -223,19 +220,21 @@ def test_a_folder_that_is_renamed_while_it_is_walked_leads_nowhere_else(
 def test_an_answer_that_readers_may_read_otherwise_approves_nothing(
     text: str, tmp_path: Path
 ) -> None:
-    approvals = Approvals(RunFolder(tmp_path / "run"))
+    run = RunFolder(tmp_path / "run")
+    approvals = Approvals(run)
     approvals.ask(Question(id="S1", asked="step", title="May it?"))
     approvals.answer(Answer(question="S1", verdict="approved"))
-    (approvals.run.folder / "answers/S1.json").write_text(text)
+    (run.folder / "answers/S1.json").write_text(text)
     assert approvals.decision("S1", "") is None
     with pytest.raises(RunDamagedError):
         approvals.answer_to("S1")
 
 
 def test_a_question_in_anothers_file_is_not_shown_in_its_place(tmp_path: Path) -> None:
-    approvals = Approvals(RunFolder(tmp_path / "run"))
+    run = RunFolder(tmp_path / "run")
+    approvals = Approvals(run)
     asked = approvals.ask(Question(id="S1", asked="step", title="Remove all files?"))
-    approvals.run.write("questions/0.json", asked.model_copy(update={"title": "Read a file?"}))
+    run.write("questions/0.json", asked.model_copy(update={"title": "Read a file?"}))
     assert [question.title for question in approvals.questions()] == ["Remove all files?"]
 
 

@@ -14,7 +14,7 @@ from prefect_swarm.errors import RunCancelledError
 from prefect_swarm.flows.prefect_io.temporary_server import Server
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.store.events import BeganEvent
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -69,7 +69,7 @@ def test_a_run_that_is_asked_to_end_says_how_to_resume_it(
     assert last.startswith(f"{message} Resume with: prefect-swarm resume ")
     assert "TerminationSignal" not in result.stderr
     assert "Traceback" not in result.stderr
-    assert find_run(last.split()[-1]).result() is None
+    assert RunFolder.find(last.split()[-1]).result() is None
 
 
 @pytest.mark.parametrize(("number", "code", "message"), SIGNALS)

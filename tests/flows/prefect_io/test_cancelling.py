@@ -28,7 +28,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.settings import home
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -46,11 +46,11 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _the_run() -> RunFolder:
     (folder,) = (home() / "runs").iterdir()
-    return find_run(folder.name)
+    return RunFolder.find(folder.name)
 
 
 def _flow_run_id() -> str:
-    return str(_the_run().about()["flow_run_id"])
+    return str(_the_run().about().flow_run_id)
 
 
 @pytest.mark.usefixtures("often")
@@ -88,7 +88,7 @@ def test_prefects_command_cancels_a_run_in_a_process_without_a_worker(tmp_path: 
     calls = tmp_path / "calls"
     with started("-", calls, "plan", PREFECT_INTEGRATIONS_SWARM_CANCEL_POLL_S="0.1") as process:
         name = heard(process, "called plan")
-        flow_run_id = find_run(name).about()["flow_run_id"]
+        flow_run_id = RunFolder.find(name).about().flow_run_id
         prefect_command("flow-run", "cancel", flow_run_id)
         process.communicate(timeout=60)
     assert flow_run_of(flow_run_id).state_name == "Cancelled"

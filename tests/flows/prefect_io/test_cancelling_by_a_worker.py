@@ -21,7 +21,7 @@ from prefect.deployments import run_deployment
 from prefect.settings import get_current_settings
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
 
@@ -103,7 +103,7 @@ def test_a_worker_cancels_a_run_and_it_can_be_resumed(tmp_path: Path) -> None:
         assert names[-2:] == ["Cancelling", "Cancelled"], (names, log)
         assert names.count("Cancelled") == 1, names
         release.set()
-        assert find_run(str(flow_run_id)).result() is None
+        assert RunFolder.find(str(flow_run_id)).result() is None
         result = asyncio.run(resume(str(flow_run_id)))
         assert result.status == "completed"
         assert len(server.asked) == 3, "the first step is not run again"

@@ -21,7 +21,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Completed, Running
 from prefect.utilities.engine import emit_task_run_state_change_event
 from prefect_swarm.flows.prefect_io.task_runs import without_orphaned_task_runs
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.tasks.context import current_task
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -43,7 +43,7 @@ def test_what_a_killed_run_left_open_has_crashed_when_it_is_resumed(tmp_path: Pa
     plan.write_text(json.dumps(PLAN.model_dump(mode="json")), "utf-8")
     with started(plan, calls, "two", "three") as process:
         name = heard(process, "called two", "called three", "succeeded S1")
-        flow_run_id = find_run(name).about()["flow_run_id"]
+        flow_run_id = RunFolder.find(name).about().flow_run_id
         task_runs_once(flow_run_id, lambda runs: open_task_runs(runs) == HELD)
 
     result = asyncio.run(held_run.go_on(name, calls))

@@ -20,7 +20,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.settings import home
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -96,7 +96,7 @@ def test_a_run_that_is_cancelled_has_pages_and_a_resumed_one_changes_them() -> N
     ):
         run(plan)
     (folder,) = (home() / "runs").iterdir()
-    flow_run_id = find_run(folder.name).about()["flow_run_id"]
+    flow_run_id = RunFolder.find(folder.name).about().flow_run_id
     left = {page.key: page.id for page in artifacts(flow_run_id)}
     assert "**unfinished** · 2 steps" in pages(flow_run_id)["swarm-answer"]
     with scripted(Script(lambda _: "done again")):

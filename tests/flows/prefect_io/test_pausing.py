@@ -29,7 +29,7 @@ from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.event_log import read_events
 from prefect_swarm.store.events import AnsweredEvent, RunEvent
-from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question, RunWaitingError, Verdict
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
@@ -65,7 +65,7 @@ async def _attended(person: Person, plan: TaskIR, approve: str, control: RunCont
         flow: Any = swarm(plan.objective, plan=plan, options=options, return_state=True)
         run = asyncio.create_task(flow)
     try:
-        flow_run_id = UUID(find_run(await began).about()["flow_run_id"])
+        flow_run_id = UUID(RunFolder.find(await began).about().flow_run_id)
         await asyncio.wait_for(person(flow_run_id), 60)
         return await asyncio.wait_for(run, 60)
     finally:
@@ -313,7 +313,7 @@ def test_a_subflow_waits_in_its_process_too() -> None:
         with controlled(RunControl(listener=handle, waits=True)):
             parent = asyncio.create_task(around())
         await asked.wait()
-        flow_run_id = UUID(find_run(began[0]).about()["flow_run_id"])
+        flow_run_id = UUID(RunFolder.find(began[0]).about().flow_run_id)
         await shown_state(flow_run_id)
         await submit(flow_run_id, decision_plan="approve")
         return await parent
@@ -330,7 +330,7 @@ def test_a_run_that_was_left_takes_the_answer_of_its_form_when_it_is_resumed(
         with pytest.raises(RunWaitingError) as caught:
             await swarm_in_python(CHAIN.objective, plan=CHAIN, options=options)
         run_id = caught.value.run_id
-        return run_id, UUID(find_run(run_id).about()["flow_run_id"])
+        return run_id, UUID(RunFolder.find(run_id).about().flow_run_id)
 
     run_id, flow_run_id = asyncio.run(left())
     state = asyncio.run(shown_state(flow_run_id))
@@ -338,4 +338,4 @@ def test_a_run_that_was_left_takes_the_answer_of_its_form_when_it_is_resumed(
     asyncio.run(submit(flow_run_id, decision_plan="approve"))
     assert script.prompts == []
     assert asyncio.run(resume(run_id)).status == "completed"
-    assert stored_forms(find_run(run_id)) == ()
+    assert stored_forms(RunFolder.find(run_id)) == ()

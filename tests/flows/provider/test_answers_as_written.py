@@ -179,14 +179,10 @@ def test_half_a_character_in_an_input_is_replaced() -> None:
 def test_what_was_answered_is_counted_where_it_can_not_be_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store_aside = RunFolder.store_aside
+    def full(run: RunFolder, attempt: str, messages: str) -> None:
+        raise OSError(28, "No space left on device")
 
-    async def full(self: RunFolder, name: str, *content: Any) -> None:
-        if name.startswith("transcripts/"):
-            raise OSError(28, "No space left on device")
-        await store_aside(self, name, *content)
-
-    monkeypatch.setattr(RunFolder, "store_aside", full)
+    monkeypatch.setattr(RunFolder, "write_transcript", full)
     with serving(lambda _: Reply("It is 9 m deep.")) as server:
         result = end_at(server, _ONE, policy=ONCE)
     asked = len(server.asked)

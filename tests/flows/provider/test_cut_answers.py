@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flow_runs import plan_of, steps_of
 from prefect_swarm.errors import Category
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from provider_runs import ONCE, InTurn, end_at, prose, run_at, serving
 from provider_server import Asked, Reply
 
@@ -35,7 +35,7 @@ def test_an_answer_is_its_parts_joined() -> None:
     middle = text.index(" ", 900) + 1
     with serving(InTurn([cut(text[:middle]), Reply(text[middle:])])) as server:
         result = run_at(server, _ONE)
-    assert find_run(result.run_id).read("outputs/S1.txt") == text
+    assert RunFolder.find(result.run_id).read("outputs/S1.txt") == text
 
 
 def test_an_answer_may_be_cut_off_twice() -> None:
@@ -93,7 +93,7 @@ def test_a_text_that_is_always_cut_off_is_kept_and_marked() -> None:
     assert (step.status, step.truncated) == ("succeeded", True)
     assert [attempt.category for attempt in step.attempts] == ["TRUNCATED"] * 3
     assert step.attempts[-1].decision.action == "KEEP"
-    kept = find_run(result.run_id).read("outputs/S1.txt") or ""
+    kept = RunFolder.find(result.run_id).read("outputs/S1.txt") or ""
     assert kept.endswith(f"is here,\n\n{_MARK}")
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 from flow_runs import plan_of, steps_of
 from prefect_swarm.errors import Category, InputError
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from provider_runs import end_at, planned, run_at
 from provider_server import Asked, ProviderServer, Reply, provider_server
 
@@ -49,7 +49,7 @@ def test_what_was_done_before_the_money_ended_is_kept() -> None:
     with priced(lambda _: _ANSWER) as server:
         result = run_at(server, _TWO, model=server.name("gpt-4o"), max_usd=0.004)
     assert (result.status, result.answer) == ("partial", "It is 9 m deep.")
-    assert find_run(result.run_id).read("outputs/S1.txt") == "It is 9 m deep."
+    assert RunFolder.find(result.run_id).read("outputs/S1.txt") == "It is 9 m deep."
 
 
 def test_no_answer_may_be_longer_than_there_is_money_for() -> None:

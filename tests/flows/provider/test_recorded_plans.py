@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from flow_runs import plan_of, steps_of
-from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from provider_runs import planned, prose, run_at
 from provider_server import Asked, Reply, provider_server
@@ -87,7 +87,7 @@ def done(
     with pytest.MonkeyPatch.context() as patch, provider_server(reply) as server:
         patch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(tmp_path_factory.mktemp("swarm")))
         result = planned(server, recorded.objective)
-        stored = find_run(result.run_id)
+        stored = RunFolder.find(result.run_id)
         outputs = {step.id: stored.read(f"outputs/{step.id}.txt") or "" for step in result.steps}
         yield PlannedRun(recorded, result, server.asked, outputs)
 

@@ -1,0 +1,87 @@
+"""The names of the files in a run's folder; no other module spells one."""
+
+from __future__ import annotations
+
+import hashlib
+from urllib.parse import quote
+
+from .protocol import Kept, RecordKind
+
+__all__ = [
+    "ABOUT",
+    "ACCOUNTS",
+    "AGAIN",
+    "ARTIFACTS",
+    "EVENTS",
+    "INPUTS",
+    "KEYED",
+    "PICTURES",
+    "PLAN",
+    "RESULT",
+    "TOOL_STATE",
+    "TRANSCRIPTS",
+    "name_of",
+    "output_file",
+    "step_file",
+]
+
+ABOUT, ACCOUNTS, EVENTS = "run.json", "accounts.jsonl", "events.jsonl"
+PLAN, RESULT, INPUTS, AGAIN = "plan.json", "result.json", "inputs.json", "again.json"
+_SINGLE: dict[RecordKind, str] = {
+    "exploration": "explored",
+    "facts": "facts",
+    "planning": "planned",
+    "recall": "recall",
+    "source_plan": "plan_of_run",
+    "trace": "trace",
+}
+"""Records that have files of their own: `recall.json`, and with a key `recall-2.json`."""
+KEYED: dict[RecordKind, str] = {
+    "answer": "answers",
+    "form": "forms",
+    "prestart": "ahead",
+    "question": "questions",
+}
+"""Records that have a folder for each kind, with a file a key."""
+ARTIFACTS, PICTURES, TOOL_STATE = "artifacts", "calls/pictures", "python"
+TRANSCRIPTS = "transcripts"
+_NAME_CHARS = 120
+
+
+def step_file(step: str) -> str:
+    """Return the file of a step with its attempts."""
+    return f"steps/{step}.json"
+
+
+def output_file(step: str) -> str:
+    """Return the file of a step's whole output."""
+    return f"outputs/{step}.txt"
+
+
+def name_of(what: Kept, key: str = "") -> str:
+    """Return the file of something that is kept; without its key, the folder of all of the kind."""
+    match what:
+        case "":
+            return ""
+        case "about" | "inputs" | "plan" | "result":
+            return {"about": ABOUT, "inputs": INPUTS, "plan": PLAN, "result": RESULT}[what]
+        case "output":
+            return output_file(key) if key else "outputs"
+        case "calls" | "begun":
+            return f"{what}/{key}.jsonl" if key else what
+        case "tool_state":
+            return f"{TOOL_STATE}/{key}/calls.json"
+        case "answer" | "form" | "prestart" | "question":
+            return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]
+        case _:
+            return f"{_SINGLE[what]}-{key}.json" if key else f"{_SINGLE[what]}.json"
+
+
+def _plain(key: str) -> str:
+    """Return a key as a file's name."""
+    name = quote(key, safe="#", errors="surrogatepass")
+    if len(name) > _NAME_CHARS:
+        # A file's name has an end: 255 bytes on most systems.
+        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"{name[: _NAME_CHARS - 17]}-{digest[:16]}"
+    return name
