@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..data_types import moment_of
 from ..errors import InputError, MemoryStoreError
 from ..settings import home
 from ..store.protocol import RunStore, run_id_of
-from ..untrusted.folder import MOST_BYTES, UntrustedFolder, read_file
-from ..untrusted.opening import UnsafeFileError
+from ..store.runs import stored_runs
+from ..untrusted.folder import MOST_BYTES, read_file
 from .episode import LogEntry, Selection
 
 if TYPE_CHECKING:
@@ -65,7 +61,10 @@ def has_any(path: Path, wanted: Sequence[str]) -> bool:
     Raises:
         OSError: It can't be read.
     """
-    text = read_file(path, MOST_BYTES).decode("utf-8", "replace")
+    return _mentions(read_file(path, MOST_BYTES).decode("utf-8", "replace"), wanted)
+
+
+def _mentions(text: str, wanted: Sequence[str]) -> bool:
     shown, raw = plain(text), text.casefold()
     return any(plain(look) in shown or look.casefold() in raw for look in wanted)
 
@@ -89,13 +88,13 @@ class Traces:
     """What is to be removed.
 
     Attributes:
-        runs: Folders of runs; each goes whole, since a run without some of its texts is damaged.
+        runs: Runs; each goes whole, since a run without some of its texts is damaged.
         results: Files in Prefect's local result storage.
         gates: Files of cached gate results: all there are, as they don't say whose they are.
         prefixes: Stored beginnings of prompts: all, for the same reason.
     """
 
-    runs: tuple[Path, ...] = ()
+    runs: tuple[RunStore, ...] = ()
     results: tuple[Path, ...] = ()
     gates: tuple[Path, ...] = ()
     prefixes: tuple[Path, ...] = ()
@@ -127,8 +126,8 @@ def find_traces(namespace: str, which: Selection) -> Traces:
     Raises:
         OSError: A folder can't be read.
     """
-    runs = tuple(path for path in _folders(home() / "runs") if _is_meant(path, namespace, which))
-    wanted = {name for path in runs for name in _names_of(path)}
+    runs = tuple(run for run in stored_runs() if _is_meant(run, namespace, which))
+    wanted = {name for run in runs for name in _names_of(run)}
     if which.run is not None:
         wanted |= {which.run, run_id_of(which.run)}
     if which.containing is not None and which == Selection(containing=which.containing):
@@ -141,21 +140,20 @@ def find_traces(namespace: str, which: Selection) -> Traces:
     return Traces(runs, results, gates, prefixes)
 
 
-def _is_meant(run: Path, namespace: str, which: Selection) -> bool:
-    about = RunStore(run).about()
-    own = RunStore(run).options().get("namespace")
+def _is_meant(run: RunStore, namespace: str, which: Selection) -> bool:
+    about = run.about()
+    own = (about.options or {}).get("namespace")
     # A damaged run doesn't say whose it is; what is asked for by name or text goes all the same.
     if own != namespace and not (own is None and (which.run or which.containing)):
         return False
-    if which.run is not None and run_id_of(which.run) != run.name:
+    if which.run is not None and run_id_of(which.run) != run.run_id:
         return False
-    if which.before is not None:
-        started = moment_of(about.get("started_at"))
-        if started is None or started >= which.before:
-            return False
+    started = about.started_at
+    if which.before is not None and (started is None or started >= which.before):
+        return False
     if which.containing is None:
         return True
-    return any(has_any(path, [which.containing]) for path in _files(run))
+    return any(_mentions(text, [which.containing]) for text in run.texts())
 
 
 def run_of_result(path: Path) -> str:
@@ -174,14 +172,10 @@ def _is_result_of(path: Path, wanted: list[str]) -> bool:
     return False
 
 
-def _names_of(run: Path) -> list[str]:
+def _names_of(run: RunStore) -> list[str]:
     """Return the names that other files know a run by: its id, and its flow run's."""
-    flow_run = RunStore(run).about().get("flow_run_id")
-    return [run.name, flow_run] if isinstance(flow_run, str) and flow_run else [run.name]
-
-
-def _folders(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    flow_run = run.about().flow_run_id
+    return [run.run_id, flow_run] if flow_run else [run.run_id]
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -223,7 +217,7 @@ def remove_traces(traces: Traces) -> RemovedTraces:
         MemoryStoreError: One can't be removed; says which.
     """
     try:
-        executed = [run.name for run in traces.runs if not _remove_run(run)]
+        executed = [run.run_id for run in traces.runs if not run.erase()]
         results = [path for path in traces.results if run_of_result(path) not in executed]
         for path in (*results, *traces.gates, *traces.prefixes):
             path.unlink(missing_ok=True)
@@ -236,22 +230,6 @@ def remove_traces(traces: Traces) -> RemovedTraces:
     return RemovedTraces(
         runs, len(results), len(traces.gates), len(traces.prefixes), tuple(executed)
     )
-
-
-def _remove_run(run: Path) -> bool:
-    """Remove a run's folder, unless a process executes the run."""
-    if run.is_symlink():
-        raise OSError(errno.ELOOP, "it is a link; remove what it leads to, and then itself", run)
-    with suppress(FileNotFoundError, UnsafeFileError), UntrustedFolder(run).opened("lock") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        shutil.rmtree(run)
-        return True
-    if run.exists():
-        shutil.rmtree(run)
-    return True
 
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

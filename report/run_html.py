@@ -64,7 +64,7 @@ def _view_of_result(result: SwarmResult) -> RunView:
     try:
         view = view_of_result(open_run(result.flow_run_id), result)
     except RunDamagedError:
-        view = view_of_result(RunStore(open_run(result.flow_run_id).folder / "none"), result)
+        view = view_of_result(open_run(result.flow_run_id).other(".none"), result)
     return replace(view, steps=tuple(map(_with_excerpt, view.steps)))
 
 

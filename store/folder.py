@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 from ..data_types import moment_of
 from ..errors import RunDamagedError, RunNotFoundError
 from ..settings import home
-from ..untrusted.folder import MOST_TEXT_BYTES, damage_of
+from ..untrusted.folder import MOST_BYTES, MOST_TEXT_BYTES, damage_of, read_file
 from ..untrusted.json_text import read_object
 from ..untrusted.opening import UnsafeFileError, is_plain_name
 from .accounts import Accounts, Booking
@@ -40,7 +40,7 @@ from .layout import (
     output_file,
     step_file,
 )
-from .lock import LOCK, hold_lock, is_locked
+from .lock import LOCK, erase_unlocked, hold_lock, is_locked
 from .protocol import (
     DEFERRED,
     About,
@@ -203,6 +203,17 @@ class RunFolder(RunFiles):
         """Return the texts that the run was given."""
         with self._readable("inputs"):
             return {name: str(text) for name, text in read_object(self._text(INPUTS)).items()}
+
+    def texts(self) -> Iterator[str]:
+        """Yield what each file holds; links are no files of the run."""
+        if self.folder.is_dir():
+            for path in sorted(self.folder.rglob("*")):
+                if not path.is_symlink() and path.is_file():
+                    yield read_file(path, MOST_BYTES).decode("utf-8", "replace")
+
+    def erase(self) -> bool:
+        """Remove the folder, unless a process executes the run."""
+        return erase_unlocked(self)
 
     # --- records ------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ __all__ = [
     "PICTURES",
     "PLAN",
     "RESULT",
+    "SINGLE",
     "TOOL_STATE",
     "TRANSCRIPTS",
     "name_of",
@@ -27,7 +28,7 @@ __all__ = [
 
 ABOUT, ACCOUNTS, EVENTS = "run.json", "accounts.jsonl", "events.jsonl"
 PLAN, RESULT, INPUTS, AGAIN = "plan.json", "result.json", "inputs.json", "again.json"
-_SINGLE: dict[RecordKind, str] = {
+SINGLE: dict[RecordKind, str] = {
     "exploration": "explored",
     "facts": "facts",
     "planning": "planned",
@@ -74,7 +75,7 @@ def name_of(what: Kept, key: str = "") -> str:
         case "answer" | "form" | "prestart" | "question":
             return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]
         case _:
-            return f"{_SINGLE[what]}-{key}.json" if key else f"{_SINGLE[what]}.json"
+            return f"{SINGLE[what]}-{key}.json" if key else f"{SINGLE[what]}.json"
 
 
 def _plain(key: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -11,8 +13,9 @@ from contextvars import ContextVar
 from ..errors import RunAliveError
 from ..files import make_folder, process_lives
 from ..untrusted.folder import FolderReader
+from ..untrusted.opening import UnsafeFileError
 
-__all__ = ["LOCK", "hold_lock", "is_locked"]
+__all__ = ["LOCK", "erase_unlocked", "hold_lock", "is_locked"]
 
 LOCK = "lock"
 """The file that a process holds as long as it executes the run."""
@@ -78,4 +81,27 @@ def is_locked(run: FolderReader) -> bool:
     with suppress(OSError), run.files.opened(LOCK) as file:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
+    return True
+
+
+def erase_unlocked(run: FolderReader) -> bool:
+    """Remove a run's folder, unless a process executes the run.
+
+    Raises:
+        OSError: It is a link, or can't be removed.
+    """
+    folder = run.folder
+    if folder.is_symlink():
+        raise OSError(
+            errno.ELOOP, "it is a link; remove what it leads to, and then itself", str(folder)
+        )
+    with suppress(FileNotFoundError, UnsafeFileError), run.files.opened(LOCK) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        shutil.rmtree(folder)
+        return True
+    if folder.exists():
+        shutil.rmtree(folder)
     return True

@@ -228,6 +228,22 @@ class RunStore(Protocol):
         """Return the texts that the run was given."""
         ...
 
+    def texts(self) -> Iterator[str]:
+        """Yield all that is kept of the run as texts, to search in; also what is damaged.
+
+        Raises:
+            OSError: Something can't be read.
+        """
+        ...
+
+    def erase(self) -> bool:
+        """Remove all that is kept of the run; False if a process executes it, and it stays.
+
+        Raises:
+            OSError: Something can't be removed; a call that was killed can be made again.
+        """
+        ...
+
     # --- records ------------------------------------------------------------------------------
 
     def write_record(self, kind: RecordKind, record: BaseModel, key: str = "") -> None:

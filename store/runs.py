@@ -22,7 +22,16 @@ from .layout import ABOUT, PLAN, RESULT, name_of
 from .lock import LOCK, is_locked
 from .protocol import RunStore
 
-__all__ = ["STATUSES", "ListedRun", "RunStatus", "find_run", "list_runs", "open_listed", "open_run"]
+__all__ = [
+    "STATUSES",
+    "ListedRun",
+    "RunStatus",
+    "find_run",
+    "list_runs",
+    "open_listed",
+    "open_run",
+    "stored_runs",
+]
 
 
 def open_run(flow_run_id: str) -> RunStore:
@@ -43,6 +52,18 @@ def find_run(name: str) -> RunStore:
         RunNotFoundError: There is none.
     """
     return RunFolder.find(name)
+
+
+def stored_runs() -> tuple[RunStore, ...]:
+    """Return the stores of all runs, in the order of their names.
+
+    Raises:
+        OSError: They can't be listed.
+    """
+    folder = _runs_folder()
+    if not folder.is_dir():
+        return ()
+    return tuple(RunFolder(path) for path in sorted(folder.iterdir()) if path.is_dir())
 
 
 def open_listed(run: ListedRun) -> RunStore:

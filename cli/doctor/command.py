@@ -25,6 +25,7 @@ from ...flows.prefect_io.temporary_server import configured_url
 from ...host.network import check_ca_files, check_proxies
 from ...host.system import require_llama_cpp
 from ...plan.task_ir import TIERS, TierName
+from ...store.runs import stored_runs
 from ...text import visible
 from ..command import AsJson
 from ..terminal.printing import print_json, print_text
@@ -167,7 +168,7 @@ async def _try(model: Any) -> str:
 
 def _data() -> Iterable[Check]:
     folder = check_data_folder("write")
-    runs = sum(1 for _ in folder.glob("runs/*/run.json"))
+    runs = sum(run.has_started() for run in stored_runs())
     yield Check("data", "ok", f"{folder}, {runs} runs")
     free = shutil.disk_usage(folder).free / 1e9
     low = free < _LEAST_FREE_GB

@@ -33,7 +33,7 @@ CHAIN = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})
 MARKED = plan_of(
     {"id": "S1", "approval": True}, {"id": "S2"}, {"id": "S3", "depends_on": ["S1", "S2"]}
 )
-Respond = Callable[[RunFolder, tuple[Question, ...]], None]
+Respond = Callable[[RunStore, tuple[Question, ...]], None]
 
 
 @pytest.fixture(autouse=True)

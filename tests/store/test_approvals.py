@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -19,8 +15,7 @@ from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question, Verdict
 from prefect_swarm.untrusted.opening import is_plain_name
-
-FORK = get_context("fork")
+from store_conformance import FORK, killed_after
 
 
 @pytest.fixture
@@ -279,7 +274,7 @@ def _clean(folder: Path, out: Connection) -> None:
 
 
 def test_removing_temporary_files_loses_no_answer(approvals: Approvals) -> None:
-    approvals.run.folder.mkdir(parents=True)
+    run.folder.mkdir(parents=True)
     ours, theirs = FORK.Pipe()
     cleaner = FORK.Process(target=_clean, args=(run.folder, theirs))
     cleaner.start()
@@ -292,34 +287,17 @@ def test_removing_temporary_files_loses_no_answer(approvals: Approvals) -> None:
     assert all(approvals.answer_to(f"S{number}") for number in range(200))
 
 
-def _killed_after(count: int, work: Callable[[int], None]) -> int:
-    """Do work for 0, 1, 2 … in a process that is killed after so many; return how many it did."""
-    reading, writing = os.pipe()
-    if (process := os.fork()) == 0:
-        for number in range(1_000_000):
-            work(number)
-            os.write(writing, b".")
-    os.close(writing)
-    done = 0
-    while done < count:
-        done += len(os.read(reading, 1))
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    while more := os.read(reading, 4096):
-        done += len(more)
-    os.close(reading)
-    return done
-
-
 @pytest.mark.parametrize("kills", [6, pytest.param(30, marks=pytest.mark.exhaustive)])
-def test_a_kill_loses_no_answer_and_invents_none(approvals: Approvals, kills: int) -> None:
+def test_a_kill_loses_no_answer_and_invents_none(
+    run: RunFolder, approvals: Approvals, kills: int
+) -> None:
     for kill in range(kills):
 
         def work(number: int, kill: int = kill) -> None:
             approvals.ask(question(f"{kill}.{number}"))
             approvals.answer(answer(f"{kill}.{number}", why="x" * 2000))
 
-        done = _killed_after(kill + 1, work)
+        done = killed_after(kill + 1, work)
         for number in range(done):
             assert approvals.answer_to(f"{kill}.{number}") is not None
         # The one that it was just writing is whole, or not there at all.

@@ -349,14 +349,14 @@ def test_forgetting_removes_nothing_elsewhere_and_waits_for_nothing(
     if put == "a link to a run":
         (folder := swarm_home / "runs" / "linked").symlink_to(victim)
         with pytest.raises(MemoryStoreError, match="is a link"):
-            remove_traces(Traces(runs=(folder,)))
+            remove_traces(Traces(runs=(RunFolder(folder),)))
         return
     if put == "a link in a run":
         (folder / "outputs" / "linked").symlink_to(victim)
     else:
         (folder / "lock").unlink(missing_ok=True)
         os.mkfifo(folder / "lock")
-    assert remove_traces(Traces(runs=(folder,))).runs == 1
+    assert remove_traces(Traces(runs=(RunFolder(folder),))).runs == 1
     assert not folder.exists()
 
 

@@ -30,6 +30,7 @@ from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.event_log import read_events
 from prefect_swarm.store.events import AnsweredEvent, RunEvent
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import Answer, Question, RunWaitingError, Verdict
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
@@ -271,7 +272,7 @@ def test_the_terminal_and_the_form_ask_in_parallel() -> None:
 
 
 def test_the_form_decides_where_the_terminal_gets_no_answer() -> None:
-    async def stay(_run: RunFolder, _questions: tuple[Question, ...]) -> None:
+    async def stay(_run: RunStore, _questions: tuple[Question, ...]) -> None:
         await asyncio.Event().wait()
 
     async def person(flow_run_id: UUID) -> None:
