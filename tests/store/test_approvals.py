@@ -273,7 +273,7 @@ def _clean(folder: Path, out: Connection) -> None:
         RunFolder(folder).remove_temporary_files()
 
 
-def test_removing_temporary_files_loses_no_answer(approvals: Approvals) -> None:
+def test_removing_temporary_files_loses_no_answer(run: RunFolder, approvals: Approvals) -> None:
     run.folder.mkdir(parents=True)
     ours, theirs = FORK.Pipe()
     cleaner = FORK.Process(target=_clean, args=(run.folder, theirs))
