@@ -260,8 +260,8 @@ def test_of_two_answers_the_first_counts(script: Script) -> None:
 
 
 def test_the_terminal_and_the_form_ask_in_parallel() -> None:
-    async def type_yes(run: RunFolder, questions: tuple[Question, ...]) -> None:
-        flow_run_id = UUID(run.about()["flow_run_id"])
+    async def type_yes(run: RunStore, questions: tuple[Question, ...]) -> None:
+        flow_run_id = UUID(run.about().flow_run_id)
         await shown_state(flow_run_id)
         decide(flow_run_id, questions[0].id)
 
