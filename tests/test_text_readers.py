@@ -152,7 +152,7 @@ HAS_NO_READER = {
     "evals.cases": "tries a pattern and a file's name, of bounded length",
     "cli.command": "the package's own help",
     "cli.terminal.files": "names of files, of bounded length",
-    "cli.runs": "an option's argument",
+    "store.folder": "names of files and of attempts, of bounded length",
     "evals.matching": "any patterns, in a process that is ended in time",
     "gates.pipeline": "looks for half a character",
     "gates.sandbox.guest.run_tests": "runs in the sandbox, within its bounds",
