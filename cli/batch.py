@@ -88,14 +88,14 @@ async def _each(
 ) -> Counter[str]:
     from prefect.exceptions import TerminationSignal
 
-    from ..flows.run_inputs import provided_inputs
+    from ..flows.control import called_with
 
     ended = Counter[str]()
     async with interruptible(server, say) as interruption:
         try:
             with (
                 controlled(interruption.control),
-                provided_inputs(texts),
+                called_with(inputs=texts),
                 _opened(path, lines, options, again=again) as output,
             ):
                 if count := len(output.passed_over):

@@ -83,13 +83,13 @@ def run(
 
 
 def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:
-    from ..flows.run_inputs import provided_inputs
+    from ..flows.control import called_with
     from ..flows.swarm import swarm
 
     run_swarm = cast("Callable[..., Awaitable[SwarmResult]]", swarm)
 
     async def begin() -> SwarmResult:
-        with provided_inputs(source.inputs):
+        with called_with(inputs=source.inputs):
             return await run_swarm(source.objective, plan=source.plan, options=options)
 
     return begin

@@ -15,9 +15,8 @@ from pydantic_evals.lifecycle import CaseLifecycle
 from pydantic_evals.reporting import ReportCase, ReportCaseFailure
 
 from ..errors import RunCancelledError, SwarmError
-from ..flows.control import current_control
+from ..flows.control import called_with, current_control
 from ..flows.options import SwarmOptions
-from ..flows.run_inputs import provided_inputs
 from ..flows.swarm import swarm
 from ..models.remote import open_models
 from ..store.result import RunFailedError, SwarmResult
@@ -106,7 +105,7 @@ async def _run(case: EvalCase, options: SwarmOptions) -> _Ended:
         options = options.model_copy(update={"answer_schema": case.checks.answer_schema})
     run = cast("Callable[..., Any]", swarm)
     try:
-        with provided_inputs(case.inputs):
+        with called_with(inputs=case.inputs):
             return _Ended(await run(case.objective, plan=case.plan, options=options))
     except RunFailedError as error:
         return _Ended(error.result, str(error))

@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from ..gates.base import format_diagnostics
 from ..gates.json_schema import check_schema
 from ..untrusted.json_text import NoJsonError, describe, read_json
+from .control import caller
 
-__all__ = ["answer_check", "answer_problem", "answered_as"]
-
-# `answered_as` sets it around a call of the flow, whose parameters are JSON; a run that another
-# process resumes is held to the schema alone.
-_adapter: ContextVar[TypeAdapter[Any] | None] = ContextVar("answer_type", default=None)
-
-
-@contextmanager
-def answered_as(adapter: TypeAdapter[Any] | None) -> Generator[None]:
-    """Have the runs inside answer with what this type takes; with None they may answer anything."""
-    token = _adapter.set(adapter)
-    try:
-        yield
-    finally:
-        _adapter.reset(token)
+__all__ = ["answer_check", "answer_problem"]
 
 
 def answer_check() -> Callable[[str], str]:
     """Return what says why a JSON text isn't of the type that is asked for; "" if it is."""
-    adapter = _adapter.get()
+    adapter = caller().answer_type
 
     def check(text: str) -> str:
         if adapter is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import RunCancelledError
@@ -16,12 +16,17 @@ from ..store.question import Question
 from ..tasks.race import LostError, run_until
 
 if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
     # The command line hears of progress before it needs Prefect, which blocks import.
     from ..models.request_context import Waiting
 
 __all__ = [
     "AskPerson",
+    "Caller",
     "RunControl",
+    "called_with",
+    "caller",
     "controlled",
     "current_control",
     "not_waiting",
@@ -87,26 +92,53 @@ def wait_events(
     return handle
 
 
-_control: ContextVar[RunControl | None] = ContextVar("swarm_run_control", default=None)
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What the code around a run hands over besides the flow's parameters, which are JSON.
+
+    A run that another process resumes has none of it.
+
+    Attributes:
+        control: None where nothing around the run controls it.
+        inputs: Texts by name. A Prefect server takes parameters of 512 KiB at most, and documents
+            may be larger. Once the run has begun, its store has them.
+        answer_type: The Python type of the answer, in addition to its schema.
+    """
+
+    control: RunControl | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    answer_type: TypeAdapter[Any] | None = None
+
+
+_caller: ContextVar[Caller] = ContextVar("swarm_caller", default=Caller())  # noqa: B039 - frozen
+
+
+def caller() -> Caller:
+    """Return what the code around hands to the runs that start here."""
+    return _caller.get()
+
+
+@contextmanager
+def called_with(**changes: Any) -> Generator[None]:
+    """Have the runs that start inside get these fields of `Caller`, and the others as they are."""
+    token = _caller.set(replace(_caller.get(), **changes))
+    try:
+        yield
+    finally:
+        _caller.reset(token)
 
 
 @contextmanager
 def controlled(control: RunControl) -> Generator[RunControl]:
-    """Let `control` hear of, and stop, the runs that start inside."""
-    token = _control.set(control)
-    try:
+    """Let `control` get the events of the runs that start inside, and stop them."""
+    with called_with(control=control):
         yield control
-    finally:
-        _control.reset(token)
 
 
 @contextmanager
 def not_waiting() -> Generator[None]:
     """Leave the runs that start inside when they wait for a person, unless a control says more."""
-    if _control.get() is None:
-        with controlled(RunControl()):
-            yield
-    else:
+    with called_with(control=_caller.get().control or RunControl()):
         yield
 
 
@@ -115,4 +147,4 @@ def current_control() -> RunControl:
 
     Such a flow was called as Prefect's flows are, and waits as they do when they are paused.
     """
-    return _control.get() or RunControl(waits=True)
+    return _caller.get().control or RunControl(waits=True)

@@ -19,11 +19,10 @@ from ..store.event_buffer import EventBuffer
 from ..store.events import RunEvent
 from ..store.result import SwarmResult
 from ..text import whole_characters
-from .answer_type import answer_check, answer_problem, answered_as
+from .answer_type import answer_check, answer_problem
 from .approval import left_waiting
-from .control import RunControl, controlled, current_control, not_waiting
+from .control import RunControl, called_with, controlled, current_control, not_waiting
 from .options import SwarmOptions
-from .run_inputs import provided_inputs
 from .swarm import swarm as swarm_flow
 
 __all__ = ["stream", "swarm"]
@@ -91,7 +90,7 @@ async def swarm(
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
     texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
-    with provided_inputs(texts), answered_as(asked and asked.adapter), not_waiting():
+    with called_with(inputs=texts, answer_type=asked and asked.adapter), not_waiting():
         try:
             result = await run(whole_characters(objective), plan=plan, options=chosen)
         except PausedRun as error:

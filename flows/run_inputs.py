@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from ..errors import InputError, PlanError
 from ..inputs.reading import given_together
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
 from ..store.protocol import RunStore
+from .control import caller
 
 __all__ = [
     "IN_FOLDER",
@@ -26,7 +25,6 @@ __all__ = [
     "keep_inputs",
     "keep_plan",
     "plan_of_run",
-    "provided_inputs",
     "stored_inputs",
     "with_inputs",
     "within_limit",
@@ -119,24 +117,9 @@ def _bytes_of(value: object) -> int:
     return len(json.dumps(content, default=str))
 
 
-# `provided_inputs` sets it around a call of the flow: a Prefect server takes parameters of 512 KiB
-# at most, and documents may be larger. From the run's beginning on its folder has them.
-_given: ContextVar[Mapping[str, str] | None] = ContextVar("inputs", default=None)
-
-
-@contextmanager
-def provided_inputs(texts: Mapping[str, str]) -> Generator[None]:
-    """Have the runs that are started inside read these texts, by their names."""
-    token = _given.set(texts)
-    try:
-        yield
-    finally:
-        _given.reset(token)
-
-
 def inputs_digest() -> str:
     """Return what tells apart the texts that the code around gives to runs; "" if it gives none."""
-    texts = _given.get()
+    texts = caller().inputs
     if not texts:
         return ""
     return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
@@ -159,7 +142,7 @@ def keep_inputs(run: RunStore, parameter: Mapping[str, str] | None) -> None:
             f"{run.place()} doesn't have them.",
             "Run the objective anew, with its inputs.",
         )
-    if texts := given_together(parameter or {}, _given.get() or {}):
+    if texts := given_together(parameter or {}, caller().inputs):
         run.write_inputs(texts)
 
 

@@ -12,7 +12,7 @@ import pytest
 from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, SwarmResult, TaskIR, swarm
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.answer_type import answered_as
+from prefect_swarm.flows.control import called_with
 from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
 from pydantic_ai.exceptions import ModelHTTPError
 from scripted import Script, scripted
@@ -223,6 +223,6 @@ class TestOfASchemaAlone:
 
     def test_a_type_around_a_run_without_one_is_not_its_own(self) -> None:
         options = SwarmOptions(memory=False, answer_schema={"type": "object"})
-        with answered_as(TypeAdapter(Peak)):
+        with called_with(answer_type=TypeAdapter(Peak)):
             result = run(answering(LOW), None, options=options)
         assert result.status == "completed"
