@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from ..text import visible
-from ..untrusted.yaml_text import NoYamlError, plain_value, read_yaml
+from ..untrusted.yaml_text import Located, NoYamlError, plain_value, read_yaml
 from .task_ir import PlanRules, TaskIR, check_objective, parse_plan
 
 __all__ = ["LineProblem", "marked", "plan_from", "plan_text", "problems_of", "without_marks"]
@@ -94,29 +94,30 @@ def _whole(data: Mapping[str, Any], before: TaskIR) -> dict[str, Any]:
 def problems_of(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[LineProblem, ...]:
     """Return the plan that a text has, or all that is wrong with it, in the order of its lines."""
     try:
-        data, root = read_yaml(text)
+        found = read_yaml(text)
     except NoYamlError as error:
         where = f"no YAML at column {error.column}"
         return (LineProblem(error.line, f"{where}: {error.problem}"),)
-    if not isinstance(data, dict) or root is None:
+    data: object = found.value
+    if not isinstance(data, dict):
         return (LineProblem(1, "a plan is a mapping with agents and steps"),)
-    return _validated(cast("dict[str, Any]", data), root, before, rules)
+    return _validated(cast("dict[str, Any]", data), found, before, rules)
 
 
 def _validated(
-    data: dict[str, Any], root: yaml.Node, before: TaskIR, rules: PlanRules
+    data: dict[str, Any], found: Located, before: TaskIR, rules: PlanRules
 ) -> TaskIR | tuple[LineProblem, ...]:
     if data.get("objective", before.objective) != before.objective:
-        line = _line_of(root, ("objective",))
+        line = found.line_of(("objective",))
         return (LineProblem(line, f"the objective has to stay {before.objective!r}"),)
     try:
         return TaskIR.model_validate(_whole(data, before), context=rules)
     except ValidationError as error:
-        return tuple(sorted(_located(error, data, root), key=lambda found: found.line))
+        return tuple(sorted(_located(error, data, found), key=lambda problem: problem.line))
 
 
 def _located(
-    error: ValidationError, data: Mapping[str, Any], root: yaml.Node
+    error: ValidationError, data: Mapping[str, Any], found: Located
 ) -> Iterator[LineProblem]:
     for problem in error.errors(include_url=False):
         path, message = problem["loc"], problem["msg"].removeprefix("Value error, ")
@@ -124,29 +125,11 @@ def _located(
         if problem["type"] == "bool_type":
             message = f"{message}: write true or false"
         words = f"{field}: {message}" if field else message
-        line = _line_of(root, path) if path else _line_of_steps(root, data, words)
+        line = found.line_of(path) if path else _line_of_steps(found, data, words)
         yield LineProblem(line, " ".join(words.split()))
 
 
-def _line_of(root: yaml.Node, path: Sequence[int | str]) -> int:
-    """Return the line of what a path leads to, or of the last part of it that is there."""
-    node, line = root, root.start_mark.line + 1
-    for part in path:
-        if isinstance(node, yaml.MappingNode):
-            entries = {key.value: (key, value) for key, value in node.value}
-            if part not in entries:
-                return line
-            key, node = entries[part]
-            line = key.start_mark.line + 1
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            if part >= len(node.value):
-                return line
-            node = node.value[part]
-            line = node.start_mark.line + 1
-    return line
-
-
-def _line_of_steps(root: yaml.Node, data: Mapping[str, Any], words: str) -> int:
+def _line_of_steps(found: Located, data: Mapping[str, Any], words: str) -> int:
     """Return the line of the step that a problem of the whole plan names; 0 if it names none."""
     named = _STEP.search(words)
     steps = data.get("steps")
@@ -154,7 +137,7 @@ def _line_of_steps(root: yaml.Node, data: Mapping[str, Any], words: str) -> int:
         return 0
     for index, step in enumerate(cast("list[Any]", steps)):
         if isinstance(step, dict) and cast("dict[str, Any]", step).get("id") == named[1]:
-            return _line_of(root, ("steps", index))
+            return found.line_of(("steps", index))
     return 0
 
 

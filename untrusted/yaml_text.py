@@ -65,13 +65,12 @@ class Located(NamedTuple):
     node: yaml.Node | None
 
     def line_of(self, path: Sequence[str | int]) -> int:
-        """Return the line, from 1, of the value that a path leads to, or of the last on its way."""
-        node, line = self.node, 1
-        for part in (None, *path):
-            found = node if part is None else _child(node, part)
-            if found is None:
+        """Return the line, from 1, where what a path leads to begins, or the last on its way."""
+        node, line = self.node, _place(self.node)[0] if self.node else 1
+        for part in path:
+            if (found := _child(node, part)) is None:
                 break
-            node, line = found, found.start_mark.line + 1
+            line, node = found
         return line
 
 
@@ -248,11 +247,13 @@ def _place(node: yaml.Node) -> tuple[int, int]:
     return node.start_mark.line + 1, node.start_mark.column + 1
 
 
-def _child(node: yaml.Node | None, part: str | int) -> yaml.Node | None:
+def _child(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
+    """Return the line of a field's key, or of an item, with the node of its value."""
     if isinstance(node, yaml.MappingNode):
-        return next((value for key, value in node.value if key.value == part), None)
+        entries = (entry for entry in node.value if entry[0].value == part)
+        return next(((_place(key)[0], value) for key, value in entries), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part]
+        return _place(node.value[part])[0], node.value[part]
     return None
 
 
