@@ -89,7 +89,6 @@ LOGGERS = (
     "tools",
     "toolsets",
     "tracing",
-    "weights",
 )
 """The package's loggers, below `prefect_swarm`."""
 

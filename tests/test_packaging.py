@@ -17,10 +17,9 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 TRAINING_DATA = sorted((ROOT / "parl" / "data").rglob("*.txt"))
 DATA_FOLDERS = {
-    "prefect_swarm/memory/persona/shipped",
+    "prefect_swarm/memory/personas/shipped",
     "prefect_swarm/parl/adapters",
-    "prefect_swarm/tasks/report/drawn/templates",
-    "prefect_swarm/tasks/report/html/templates",
+    "prefect_swarm/report/templates",
     *(f"prefect_swarm/{file.parent.relative_to(ROOT).as_posix()}" for file in TRAINING_DATA),
 }
 NOT_SHIPPED = {"benches", "build", "dist", "docs", "examples", "tests"}
