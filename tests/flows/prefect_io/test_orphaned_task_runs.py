@@ -86,7 +86,12 @@ def _in_a_flow_run(begun: int, body: Body) -> list[TaskRun]:
         return str(context.flow_run.id)
 
     flow_run_id = asyncio.run(outer())
-    return task_runs_once(flow_run_id, lambda runs: bool(runs) and not open_task_runs(runs))
+    return task_runs_once(flow_run_id, _are_all_over)
+
+
+def _are_all_over(runs: list[TaskRun]) -> bool:
+    # The server has a task run a moment before it has its state.
+    return bool(runs) and all(run.state for run in runs) and not open_task_runs(runs)
 
 
 async def _on_the_server(run: TaskRun) -> None:

@@ -238,7 +238,7 @@ import os, signal, sys, types
 launcher = types.ModuleType("launcher")
 launcher.__path__ = [sys.argv[1]]
 sys.modules["launcher"] = launcher
-from launcher.privileges import bound_processes
+from launcher.world import bound_processes
 if os.getuid() == 0:
     print(bound_processes(4))
     os.setresgid(54321, 54321, 54321)
