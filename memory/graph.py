@@ -25,10 +25,10 @@ from .graph_rows import (
     node_id,
     rows_of,
 )
-from .protocols import Graph
 
 if TYPE_CHECKING:
     from .episode import LogEntry
+    from .protocols import Graph
 
 __all__ = [
     "KuzuGraph",

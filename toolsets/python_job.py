@@ -14,7 +14,7 @@ from pydantic import Field
 
 from ..data_types import Frozen
 from ..gates.sandbox import Program, ProgramResult, SandboxLimits
-from ..gates.sandbox.launcher.kernel import unpack_from
+from ..gates.sandbox.launcher.wire import unpack_from
 from .catalogue import ToolsetUse
 
 __all__ = [

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from ...errors import InputError, SandboxError
-from .launcher.kernel import BOOT, BackendKind, Exceeded
+from .launcher.wire import BOOT, BackendKind, Exceeded
 
 __all__ = [
     "LIMITS_HINT",

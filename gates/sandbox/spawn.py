@@ -31,7 +31,7 @@ from .launched import (
     launch,
     refuse_files,
 )
-from .launcher.kernel import Allowance, BackendKind, Config, LauncherReport, pack, unpack_from
+from .launcher.wire import Allowance, BackendKind, Config, LauncherReport, pack, unpack_from
 
 __all__ = [
     "SandboxBackend",

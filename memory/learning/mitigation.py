@@ -17,7 +17,6 @@ from ...plan.task_ir import Tier
 from ...store.attempt import Action, ShownAttempt
 from ...store.result import Mitigation
 from ..episode import Episode
-from ..graph import mitigations, tallies_in
 from ..graph_rows import MitigationTally
 from ..log.rows import read_batches
 from ..store import Store
@@ -167,6 +166,8 @@ def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
     Raises:
         MemoryStoreError: The log or the graph can't be read.
     """
+    from ..graph import mitigations, tallies_in
+
     graph, end = store.reader.graph_and_end()
     after = max(end, store.log.last_position() - _LATEST)
     newer = [entry for batch in read_batches(store.log, after) for entry in batch]

@@ -12,7 +12,7 @@ import time
 from typing import NoReturn
 
 from . import kernel
-from .kernel import Config, pack
+from .wire import Config, pack
 from .world import (
     be_expendable,
     become_nobody,

@@ -19,8 +19,8 @@ from typing import cast
 
 from . import kernel
 from .init import READY, forget_streams, init
-from .kernel import Allowance, Config, Exceeded, LauncherReport, pack, reader_of, unpack_from
 from .watch import Group, Watch, kill_descendants, send_buffer
+from .wire import Allowance, Config, Exceeded, LauncherReport, pack, reader_of, unpack_from
 from .world import bubblewrap_command, enter_user_namespace, is_roots_own_namespace
 
 __all__ = ["main"]

@@ -8,13 +8,11 @@ import resource
 import stat
 
 from .kernel import (
-    BOOT,
     NEW_USER,
     NODEV,
     NOEXEC,
     NOSUID,
     RDONLY,
-    Config,
     clear_capabilities,
     clone_tree,
     die_with_parent,
@@ -27,6 +25,7 @@ from .kernel import (
     set_dumpable,
     unshare,
 )
+from .wire import BOOT, Config
 
 __all__ = [
     "INNER_ID",

@@ -17,7 +17,7 @@ from prefect_swarm.gates.python.run import Calls, run_jobs, supervisor_ready
 from prefect_swarm.gates.sandbox import Program, SandboxLimits, spawn
 from prefect_swarm.gates.sandbox import spawn as ahead
 from prefect_swarm.gates.sandbox.launched import launch
-from prefect_swarm.gates.sandbox.launcher.kernel import Allowance, pack
+from prefect_swarm.gates.sandbox.launcher.wire import Allowance, pack
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend, StartedProgram, use
 from sandboxes import BACKENDS, backend_named, processes_with
 
