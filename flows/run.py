@@ -11,7 +11,7 @@ from typing import Any, Literal
 from prefect.client.schemas.objects import State
 
 from ..errors import Category, RunCancelledError, RunDamagedError
-from ..gates import gate_name, ready_for
+from ..gates import GateCache, gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
 from ..models.provider_waits import refused_providers, waits_to
@@ -19,6 +19,7 @@ from ..models.remote import open_models
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.schedule import RunStatus
 from ..plan.task_ir import TaskIR
+from ..settings import home
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.event_log import EventBus
@@ -139,7 +140,13 @@ class Run:
                 limits = concurrency_limits(options, models)
                 prestarted = PrestartedRequests(folder, ledger, limits, emit, options.stream_text)
                 await stack.enter_async_context(aclosing(prestarted))
-                stack.enter_context(task_context(toolsets=toolsets, prestarted=prestarted.answers))
+                stack.enter_context(
+                    task_context(
+                        toolsets=toolsets,
+                        prestarted=prestarted.answers,
+                        verdicts=GateCache(home() / "gates"),
+                    )
+                )
                 self.context = RunContext(
                     run=folder,
                     flow_run_id=self.flow_run_id,
