@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, create_model
 
 from .data_types import Frozen
 from .errors import InputError
@@ -67,7 +67,6 @@ def _of_prefect(names: tuple[str, ...]) -> dict[str, Any]:
 def _source(names: tuple[str, ...]) -> type[BaseModel]:
     """The settings as Prefect reads them: it does so for each instance."""
     from prefect.settings.base import PrefectBaseSettings, build_settings_config
-    from pydantic import create_model
 
     fields: dict[str, Any] = dict.fromkeys(names, (Any, None))
     base = type(

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import ExitCode, InputError
 from ..files import read_text
-from ..flows.control import controlled
+from ..flows.control import called_with, controlled
 from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
 from ..inputs.reading import read_paths
@@ -87,8 +87,6 @@ async def _each(
     again: bool,
 ) -> Counter[str]:
     from prefect.exceptions import TerminationSignal
-
-    from ..flows.control import called_with
 
     ended = Counter[str]()
     async with interruptible(server, say) as interruption:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..plan.task_ir import TaskIR, is_orchestrated
-from ..store.diff import FieldChange, PlanDifference, RunDifference, StepDiff, TextDifference
+from ..store.diff import (
+    FieldChange,
+    PlanDifference,
+    RunDifference,
+    StepDiff,
+    TextDifference,
+    compare_runs,
+)
 from ..store.result import SwarmResult
 from ..text import dollars, duration, one_line, plural
 from .approvals import read_edit
@@ -123,7 +130,6 @@ SecondRun = Annotated[str, typer.Argument(metavar="RUN", help="The run that it i
 def diff(first: FirstRun, second: SecondRun, as_json: AsJson = False) -> int:
     """Show two runs side by side: plans, steps, answers, metrics and cost."""
     from ..flows.fork import compared_run
-    from ..store.diff import compare_runs
 
     found = compare_runs(compared_run(first), compared_run(second))
     if as_json:

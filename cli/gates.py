@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ExitCode, InputError
+from ..errors import ExitCode, InputError, SwarmError
 from ..files import read_text
 from ..plan.task_ir import Output, OutputKind, PlanRules, load_plan
 from .command import AsJson, command
@@ -81,7 +81,6 @@ gates_app = typer.Typer(no_args_is_help=True, help="The checks that artifacts ha
 
 def list_gates(as_json: AsJson = False) -> int:
     """List all gates, including those of other packages."""
-    from ..errors import SwarmError
     from ..gates import DEFAULT_GATES, gate_name, gates
 
     rows: list[dict[str, str]] = []

@@ -10,7 +10,7 @@ from typing import Annotated, cast
 
 import typer
 
-from ..errors import InputError, RunCancelledError
+from ..errors import InputError, RunCancelledError, RunNotFoundError
 from ..flows.options import SwarmOptions
 from ..flows.run_inputs import with_inputs
 from ..gates import build_pipeline
@@ -18,9 +18,9 @@ from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.task_ir import TaskIR, is_orchestrated
 from ..report.lines import DagStep, mermaid
-from ..store.protocol import RunStore
+from ..store.protocol import RunStore, is_whole_id
 from ..store.result import Planning, SwarmResult
-from ..store.runs import open_run
+from ..store.runs import find_run, open_run
 from ..text import plural
 from .command import AsEvents, AsJson
 from .options import OptionChanges
@@ -132,9 +132,6 @@ def resume(
     A run whose folder isn't here is refused; with --start-over it begins from nothing, by the
     whole id of its flow run.
     """
-    from ..errors import RunNotFoundError
-    from ..store.protocol import is_whole_id
-    from ..store.runs import find_run, open_run
 
     check_output(as_json=as_json, as_events=stream)
     try:
@@ -146,14 +143,14 @@ def resume(
         run = open_run(run_name.strip())
     return run_and_report(
         run.about().objective or run_name,
-        lambda: _resume_begin(run_name, retry_failed, changes),
+        lambda: _begin_resume(run_name, retry_failed, changes),
         as_json=as_json,
         as_events=stream,
         before=lambda: warn_of_lost(run, ask=not yes),
     )
 
 
-def _resume_begin(
+def _begin_resume(
     run_name: str, retry_failed: bool, changes: OptionChanges
 ) -> Callable[[], Awaitable[SwarmResult]]:
     from ..flows.resume import resume as resume_run

@@ -21,8 +21,8 @@ from ..errors import (
 from ..flows.prefect_io.form import is_suspended
 from ..store.approvals import Approvals
 from ..store.events import AskedEvent, BeganEvent, EventSink, FinishedEvent, RunEvent
-from ..store.protocol import RunStore
-from ..store.runs import open_run
+from ..store.protocol import RunStore, run_id_of
+from ..store.runs import find_run, open_run
 from ..text import one_line
 from .inspect import show_run
 from .run import RunName
@@ -30,7 +30,17 @@ from .terminal.interruption import Terminated
 from .terminal.printing import print_section, print_text
 from .terminal.screens import LiveScreen, PlainScreen
 from .terminal.session import say
-from .watch_flow_run import FlowSnapshot, flow_code, flow_words
+from .watch_flow_run import (
+    FlowBoard,
+    FlowLines,
+    FlowSnapshot,
+    find_flow_run,
+    flow_code,
+    flow_words,
+    is_open_on_server,
+    read_flow,
+    server_url,
+)
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -164,7 +174,7 @@ def _to_answer(run_id: str) -> str:
     )
 
 
-_COMMAND_LOOK_S = 1.0
+_SERVER_LOOK_S = 1.0
 """Seconds between two looks at a Prefect server."""
 _T = TypeVar("_T")
 
@@ -180,7 +190,6 @@ def watch(
     Ctrl-C ends the watch and never the run. A run whose folder isn't here is watched through the
     Prefect server that PREFECT_API_URL names.
     """
-    from ..store.runs import find_run
 
     try:
         run = find_run(run_name)
@@ -203,7 +212,6 @@ def _watch_folder(run: RunStore) -> ExitCode:
 
 
 async def _follow(run: RunStore) -> FollowedRun:
-    from .watch_flow_run import is_open_on_server
 
     about = run.about()
     title = about.objective or run.run_id
@@ -233,7 +241,6 @@ def _until_suspended(work: Coroutine[Any, Any, _T], name: str) -> _T:
 
 
 def _watch_on_server(name: str, missing: RunNotFoundError) -> ExitCode:
-    from .watch_flow_run import server_url
 
     url = server_url(missing)
     flow = _until_suspended(_follow_flow(name, url, missing), name)
@@ -246,8 +253,6 @@ def _watch_on_server(name: str, missing: RunNotFoundError) -> ExitCode:
 async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSnapshot | RunStore:
     """Follow a flow run until it is over, or until its run begins in a folder here."""
     from prefect.client.orchestration import get_client
-
-    from .watch_flow_run import FlowBoard, FlowLines, find_flow_run, read_flow
 
     async with get_client() as client:
         flow_run_id = await find_flow_run(client, name.strip())
@@ -263,10 +268,10 @@ async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSn
         with FlowBoard(note) if sys.stderr.isatty() else FlowLines(note) as screen:
             while not flow.is_over:
                 if flow.waits != waited:
-                    screen.note(_command_waiting_words(flow_run_id) if flow.waits else note)
+                    screen.note(_flow_waiting_words(flow_run_id) if flow.waits else note)
                 waited = flow.waits
                 screen.show(flow)
-                await asyncio.sleep(_COMMAND_LOOK_S)
+                await asyncio.sleep(_SERVER_LOOK_S)
                 if (run := _started_here(flow_run_id)) is not None:
                     return run
                 flow = await read_flow(client, flow_run_id)
@@ -280,10 +285,8 @@ def _started_here(flow_run_id: UUID) -> RunStore | None:
     return run if run.about() else None
 
 
-def _command_waiting_words(flow_run_id: UUID) -> str:
+def _flow_waiting_words(flow_run_id: UUID) -> str:
     from prefect.utilities.urls import url_for
-
-    from ..store.protocol import run_id_of
 
     return (
         f"It waits for a person. Answer its form at {url_for('flow-run', obj_id=flow_run_id)}, or "

@@ -336,9 +336,6 @@ def _first(*values: T | None) -> T | None:
     return next((value for value in values if value is not None), None)
 
 
-"""Tokens of an answer where nobody bounds it: about 500 words."""
-
-
 TYPICAL_ANSWER = 700
 """Tokens of an answer where nobody bounds it: about 500 words."""
 

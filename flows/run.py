@@ -144,7 +144,7 @@ class Run:
                     task_context(
                         toolsets=toolsets,
                         prestarted=prestarted.answers,
-                        verdicts=GateCache(home() / "gates"),
+                        gate_cache=GateCache(home() / "gates"),
                     )
                 )
                 self.context = RunContext(

@@ -29,7 +29,7 @@ __all__ = [
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # The clients read the lower case first, other programs the upper case.
-_NAMES = ("no_proxy", "NO_PROXY")
+_NO_PROXY_NAMES = ("no_proxy", "NO_PROXY")
 
 
 def keep_loopback_direct() -> None:
@@ -49,14 +49,14 @@ def no_proxy_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
     Entries that are there stay, in the form that the clients can read.
     """
-    present = {name: environment[name] for name in _NAMES if environment.get(name)}
+    present = {name: environment[name] for name in _NO_PROXY_NAMES if environment.get(name)}
     proxied = any(map(_names_proxy, environment.items()))
     if not proxied:
         # Alone, the variable would hide the proxies that macOS and Windows have in their settings.
         return {name: _joined(_readable(value)) for name, value in present.items()}
-    given = dict.fromkeys(_NAMES, "") | present
+    given = dict.fromkeys(_NO_PROXY_NAMES, "") | present
     if len(present) == 1:
-        given = dict.fromkeys(_NAMES, *present.values())
+        given = dict.fromkeys(_NO_PROXY_NAMES, *present.values())
     return {name: _joined([*_readable(value), *_LOOPBACK]) for name, value in given.items()}
 
 
@@ -88,7 +88,7 @@ def _joined(entries: list[str]) -> str:
     return "*" if "*" in entries else ",".join(dict.fromkeys(entries))
 
 
-_SOCKS_NAMES = ("http_proxy", "https_proxy", "all_proxy")
+_PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy")
 _SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
@@ -113,7 +113,7 @@ def check_proxies() -> None:
 def unreadable_variable(environment: Mapping[str, str]) -> str:
     """Return the variable whose proxy no client can read; "" for none. Pure."""
     for name, value in environment.items():
-        if name.lower() in _SOCKS_NAMES and value and not _is_address(value):
+        if name.lower() in _PROXY_NAMES and value and not _is_address(value):
             return name
     return ""
 
@@ -130,7 +130,7 @@ def _is_address(text: str) -> bool:
 def socks_variable(environment: Mapping[str, str]) -> str:
     """Return the variable that names a SOCKS proxy; "" for none. Pure."""
     for name, value in environment.items():
-        if name.lower() in _SOCKS_NAMES and value.lower().startswith("socks"):
+        if name.lower() in _PROXY_NAMES and value.lower().startswith("socks"):
             return name
     return ""
 

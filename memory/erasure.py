@@ -263,7 +263,6 @@ def find_run_id(log: EpisodeLog, namespace: str, name: str) -> str:
 
 def short_run(run: str) -> str:
     """Return a run's name as commands print it."""
-    from ..store.protocol import run_id_of
 
     return run_id_of(run) if _UUID.fullmatch(run) else run
 

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
     TextPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.instrumented import InstrumentationSettings, InstrumentedModel
 from pydantic_ai.models.wrapper import WrapperModel
@@ -32,7 +32,7 @@ from ..errors import InputError, ModelError
 from ..host.url_secrets import secret_in
 from ..tracing import request_tracing
 from .answers.reasoning import NO_TAGS
-from .answers.usage import ESTIMATED
+from .answers.usage import ESTIMATED, bound_answers
 
 __all__ = [
     "MODEL_FORMS",
@@ -98,7 +98,6 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
         made = _known_provider(name, base_url, key)
     _leave_retries_to_the_limiter(made)
     _leave_reasoning_to_the_reader(made)
-    from .answers.usage import bound_answers
 
     bound_answers(made)
     return made if is_own and provider.startswith("openai") else _without_organization(made)
@@ -179,7 +178,6 @@ def _without_organization(model: Model) -> Model:
 
 def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Model:
     from pydantic_ai.exceptions import UserError
-    from pydantic_ai.models import infer_model
     from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
     given = {"base_url": base_url, "api_key": api_key}

@@ -86,12 +86,12 @@ def expression_problem(text: str) -> str:
     return ""
 
 
-_SCHEMA_CHECK_DEEPEST = 63
+_DEEPEST_SCHEMA = 63
 """Levels of lists and objects; far fewer than exhaust the stack of any Python we run on."""
 _REFERENCES = ("$ref", "$dynamicRef")
 _VALUES = ("const", "default", "enum", "examples")
 _LONG = 1_000
-_SCHEMA_CHECK_TOO_DEEP = "the output's JSON Schema is nested too deeply"
+_SCHEMA_TOO_DEEP = "the output's JSON Schema is nested too deeply"
 
 
 def schema_problem(schema: dict[str, Any]) -> str:
@@ -100,8 +100,8 @@ def schema_problem(schema: dict[str, Any]) -> str:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
-    if is_nested_over(_SCHEMA_CHECK_DEEPEST, schema):
-        return _SCHEMA_CHECK_TOO_DEEP
+    if is_nested_over(_DEEPEST_SCHEMA, schema):
+        return _SCHEMA_TOO_DEEP
     if problem := next(_bad_names(schema), ""):
         return problem
     try:
@@ -110,7 +110,7 @@ def schema_problem(schema: dict[str, Any]) -> str:
         Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownMemberType]
         return next(_bad_references(schema), "")
     except (RecursionError, ValueError):
-        return _SCHEMA_CHECK_TOO_DEEP
+        return _SCHEMA_TOO_DEEP
     except OverflowError as error:
         return f"the output's JSON Schema has a pattern that can't be used: {error}"
     except SchemaError as error:
@@ -196,7 +196,7 @@ Form = Literal["one_line", "number", "yes_no", "list", "table"]
 """What a whole text may have to be; the `form` gate says how each is read."""
 
 # Nothing deeper or larger is handed out of the sandbox, so nothing such could ever be equal.
-_OUTPUT_DEEPEST = 40
+_DEEPEST_VALUE = 40
 _LARGEST = 100_000
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -313,7 +313,7 @@ class StepOutput(Frozen):
 
 def _as_json(value: Any, depth: int = 0) -> Any:
     """Return a value as JSON has it, tuples as lists."""
-    if depth > _OUTPUT_DEEPEST:
+    if depth > _DEEPEST_VALUE:
         raise ValueError("its value is nested too deeply to be compared")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"its value is not valid JSON: {value}")

@@ -275,9 +275,9 @@ def page_markdown(page: Page, link: Link, draw: Draw = lambda _: "") -> str:
         draw: Returns an SVG; "" where there is none, and the drawing's words are written instead.
     """
     parts = [f"# {plain(page.title, 200)}"]
-    parts += [_page_markdown_block(block, link, draw) for block in page.lead]
+    parts += [_page_block(block, link, draw) for block in page.lead]
     for section in page.sections:
-        blocks = [_page_markdown_block(block, link, draw) for block in section.blocks]
+        blocks = [_page_block(block, link, draw) for block in section.blocks]
         title = [f"## {plain(section.title, 200)}"]
         parts += [*title, *blocks] if any(blocks) else []
     text = _bounded([part for part in parts if part])
@@ -299,17 +299,17 @@ def _bounded(parts: Sequence[str]) -> str:
     return "\n\n".join(kept)
 
 
-def _page_markdown_block(block: Block, link: Link, draw: Draw) -> str:
+def _page_block(block: Block, link: Link, draw: Draw) -> str:
     match block:
         case Paragraph(texts):
             return _texts(texts, link)
         case Bullets(lines):
             return bullets([_texts(texts, link) for texts in lines])
         case Table():
-            return _page_markdown_table(block, link)
+            return _page_table(block, link)
         case Figures(figures):
             rows = [(each.name, each.value, each.meaning) for each in figures]
-            return _page_markdown_table(Table(("Figure", "Value", "Meaning"), tuple(rows)), link)
+            return _page_table(Table(("Figure", "Value", "Meaning"), tuple(rows)), link)
         case Quoted():
             return _quoted(block)
         case Drawing():
@@ -334,7 +334,7 @@ def _text(text: Text, link: Link, limit: int) -> str:
             return f"{before}{words}{after}" if words else before
 
 
-def _page_markdown_table(block: Table, link: Link) -> str:
+def _page_table(block: Table, link: Link) -> str:
     if not block.rows:
         return ""
     rows = [[_cell(cell, link) for cell in row] for row in fitted_rows(block.header, block.rows)]

@@ -116,7 +116,7 @@ def _figures(view: LessonView) -> tuple[Figure, ...]:
 def _source(episode: Episode, zone: tzinfo | None) -> list[Block]:
     gates = ", ".join(f"{gate.gate} {gate.category or gate.status}" for gate in episode.gates)
     lines = [
-        f"{_name(episode.key)}, ended {_when(episode, zone)}: {_outcome(episode)}",
+        f"{_name(episode.key)}, ended {_when(episode.ended_at, zone)}: {_outcome(episode)}",
         f"By {episode.persona} on tier {episode.tier}, {one_line(episode.model, 60)}",
         f"Asked: {one_line(episode.prompt, 400)}",
         f"Gates: {gates}" if gates else "",
@@ -132,7 +132,7 @@ def _table(episodes: Sequence[Episode], zone: tzinfo | None) -> Table:
         (
             _name(episode.key),
             _outcome(episode),
-            _when(episode, zone),
+            _when(episode.ended_at, zone),
             f"{episode.reward:+.2f}",
             episode.persona,
             episode.tier,
@@ -150,10 +150,6 @@ def _name(key: EpisodeKey) -> str:
 
 def _outcome(episode: Episode) -> str:
     return "succeeded" if episode.succeeded else str(episode.category or "failed")
-
-
-def _when(episode: Episode, zone: tzinfo | None) -> str:
-    return f"{datetime.fromtimestamp(episode.ended_at, zone):%Y-%m-%d %H:%M}"
 
 
 _DEVIATIONS = 1.645
@@ -307,7 +303,7 @@ def _lead(known: KnownPersona, record: PersonaRecord) -> list[Block]:
 def _over_time(record: PersonaRecord, zone: tzinfo | None) -> list[Block]:
     rows = tuple(
         (
-            _persona_when(period.until, zone),
+            _when(period.until, zone),
             f"{period.attempts:,}",
             f"{period.succeeded:,}",
             f"{period.succeeded / period.attempts:.0%}",
@@ -363,7 +359,7 @@ def _decisions(changes: Sequence[Change], zone: tzinfo | None) -> Bullets:
 def change_words(change: Change, zone: tzinfo | None = None) -> str:
     """Say in a line what was decided about a persona, by whom and why, with the evidence."""
     way = f"{change.before} → {change.after}" if change.before else change.after
-    line = f"{_persona_when(change.at, zone)} {change.action} by {change.by}: {way}"
+    line = f"{_when(change.at, zone)} {change.action} by {change.by}: {way}"
     reason = f". {change.reason}" if change.reason else ""
     return line + reason + (f" ({_evidence(change.evidence)})" if change.evidence else "")
 
@@ -379,5 +375,5 @@ def _between(expected: Expectation) -> str:
     return f"{expected.low:.0%} to {expected.high:.0%}"
 
 
-def _persona_when(at: float, zone: tzinfo | None) -> str:
+def _when(at: float, zone: tzinfo | None) -> str:
     return f"{datetime.fromtimestamp(at, zone):%Y-%m-%d %H:%M}"

@@ -97,7 +97,7 @@ class TaskContext:
         won: Is set when another sample of the attempt has passed; None where it is the only one.
         on_tool_call: Gets each call of a tool when it begins and when it ends.
         on_verdict: Gets what each gate found as soon as it has; nothing where that is stored.
-        verdicts: The cache of what gates found; None is looked up in the settings for each gate.
+        gate_cache: What gates have found before; None has each gate look its folder up.
         light: Bounds the gates of the stage `light`.
     """
 
@@ -110,7 +110,7 @@ class TaskContext:
     won: asyncio.Event | None = None
     on_tool_call: Callable[[ToolCall], None] = _pass_over
     on_verdict: Callable[[GateResult], None] = _pass_over
-    verdicts: GateCache | None = None
+    gate_cache: GateCache | None = None
     light: AbstractAsyncContextManager[object] = field(default_factory=nullcontext[None])
 
 

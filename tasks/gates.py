@@ -133,7 +133,7 @@ async def _inspect(gate: Gate, subject: Subject, required: bool) -> GateResult:
     context = current_task()
     async with context.light if gate.stage == "light" else nullcontext():
         with gate_span(gate.name, required=required) as span:
-            cache = context.verdicts or GateCache(home() / "gates")
+            cache = context.gate_cache or GateCache(home() / "gates")
             result = await check(gate, subject, required=required, cache=cache)
             note_verdict(span, result)
     context.on_verdict(result)

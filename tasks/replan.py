@@ -145,7 +145,7 @@ def _normal(prompt: str) -> str:
 
 synthesise = subagent.with_options(name="synthesise")
 
-_SYNTHESISE_INSTRUCTIONS = (
+_ANSWER_INSTRUCTIONS = (
     "You write the final answer to an objective from the results of the steps that worked on it. "
     "Use what they found; add nothing they did not. Be direct and complete."
 )
@@ -175,7 +175,7 @@ def synthesis(
         attempt=1,
         tier="orchestrator",
         model=model,
-        instructions=_SYNTHESISE_INSTRUCTIONS,
+        instructions=_ANSWER_INSTRUCTIONS,
         prompt="\n".join(
             [
                 f"Objective: {objective}",

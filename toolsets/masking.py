@@ -192,7 +192,7 @@ _NOTHING = frozenset(
 )
 _NUMBER = re.compile(r"[-+]?\d{1,40}(?:[.,_]\d{1,40}){0,20}%?")
 _MAYBE_A_NUMBER = re.compile(r"pass|pwd|secret|credential|code", re.IGNORECASE)
-_MASKING_OF_CODE = frozenset("()[]{}<>")
+_CODE_CHARACTERS = frozenset("()[]{}<>")
 _STANDS_FOR = re.compile(r"[<{%$]|\.\.\.|…|\*\*\*")
 _OPENED = re.compile(r"[bBrRuUfF]{0,2}(\\*(?:[\"']{3}|[\"'`]))")
 _PAIR = re.compile(r"[\w.$-]{1,100}=[^\s;]")
@@ -308,7 +308,7 @@ def _looks_secret(found: re.Match[str]) -> bool:
         return bool(_PAIR.match(bare) or _SCHEME_AND_KEY.match(bare) or _is_random(bare))
     if _OPENED.match(found["value"]):
         return not _STANDS_FOR.search(bare) and (_has_digit(bare) or not re.search(r"\s", bare))
-    if _MASKING_OF_CODE & set(bare) or _STANDS_FOR.match(bare):
+    if _CODE_CHARACTERS & set(bare) or _STANDS_FOR.match(bare):
         return False
     return _has_digit(bare) or _is_variable(found) or _is_random(bare)
 
@@ -328,7 +328,7 @@ def _is_random(bare: str) -> bool:
 def _looks_like_key(found: re.Match[str]) -> bool:
     bare = _bare(found)
     is_fit = (
-        len(bare) >= _SHORTEST and not _MASKING_OF_CODE & set(bare) and not re.search(r"\s", bare)
+        len(bare) >= _SHORTEST and not _CODE_CHARACTERS & set(bare) and not re.search(r"\s", bare)
     )
     return is_fit and _has_digit(bare) and any(map(str.isalpha, bare)) and MASK not in bare
 

@@ -15,6 +15,7 @@ from ...report.page import (
     Paragraph,
     Quoted,
     Table,
+    masked,
     words_of,
 )
 from ..terminal.files import write_html
@@ -52,7 +53,6 @@ def write_page(path: Path, page: Page, found: Sequence[Period] = ()) -> int:
         StorageError: It can't be written.
     """
     from ...report.document_html import page_html
-    from ...report.page import masked
     from ...report.svg.costs import record_says, record_svg
 
     says = record_says(found) if found else ""

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ...memory.store import open_configured_store
-from ...report.memory_pages import Period
+from ...report.memory_pages import MOST_PERIODS, Period, periods, persona_page, record_of
 from ...text import one_line
 from ..command import AsJson, command
 from ..terminal.printing import console, print_json, print_table, print_text
@@ -122,7 +122,6 @@ def show_persona(
     as_json: AsJson = False,
 ) -> int:
     """Show a persona: its record over time, and all decisions with their evidence."""
-    from ...report.memory_pages import MOST_PERIODS, periods, persona_page, record_of
     from .pages import print_page, write_page
 
     with open_configured_store() as store:

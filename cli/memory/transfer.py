@@ -19,7 +19,14 @@ from pydantic import ValidationError
 from ...errors import ExitCode, InputError
 from ...files import encoding_problem, file_problem
 from ...memory.episode import SCHEMA_VERSION, Episode
-from ...memory.erasure import short_run
+from ...memory.erasure import (
+    Traces,
+    check_everywhere,
+    find_traces,
+    make_selection,
+    resolve_selection,
+    short_run,
+)
 from ...memory.store import open_configured_store
 from ...text import escaped, one_line, plural
 from ...untrusted.folder import bounded_lines
@@ -30,7 +37,7 @@ from ..terminal.session import say
 from .options import EmbedderName, Namespace, entries_of
 
 if TYPE_CHECKING:
-    from ...memory.erasure import RemovedTraces, ResolvedSelection, Traces
+    from ...memory.erasure import RemovedTraces, ResolvedSelection
     from ...memory.forgetting import Forgotten
 
 __all__ = ["asks", "counted", "export", "forget", "read_in", "show_done", "show_meant"]
@@ -257,13 +264,6 @@ def forget(
     as_json: AsJson = False,
 ) -> int:
     """Remove episodes for good: texts, vectors, graph, evidence. All conditions have to hold."""
-    from ...memory.erasure import (
-        Traces,
-        check_everywhere,
-        find_traces,
-        make_selection,
-        resolve_selection,
-    )
     from ...memory.forgetting import forget_selection
 
     time = None if before is None else _time(before)

@@ -268,10 +268,10 @@ def print_events(
         began_at: When the run began, in seconds since the epoch; None if nobody knows.
         as_json: Print them as they are kept, a line of JSON each.
     """
-    asyncio.run(_print(events(), began_at, as_json=as_json))
+    asyncio.run(_print_each(events(), began_at, as_json=as_json))
 
 
-async def _print(
+async def _print_each(
     events: AsyncGenerator[RunEvent], began_at: float | None, *, as_json: bool
 ) -> None:
     async for event in events:
@@ -296,7 +296,7 @@ def print_page(page: Page, view: RunView) -> None:
     print_section(page.title)
     for block in page.lead:
         if not isinstance(block, Paragraph) or block.texts[:1] != (SEE_ALSO,):
-            _pages_print(block, view)
+            _print_block(block, view)
     print_sections(page.sections, view)
 
 
@@ -309,10 +309,10 @@ def print_sections(sections: Sequence[Section], view: RunView) -> None:
         is_drawn = any(isinstance(block, Drawing) for block in blocks)
         print_section(drawable(f"{section.title}   {LEGEND}") if is_drawn else section.title)
         for block in blocks:
-            _pages_print(block, view)
+            _print_block(block, view)
 
 
-def _pages_print(block: Block, view: RunView) -> None:
+def _print_block(block: Block, view: RunView) -> None:
     match block:
         case Paragraph(texts):
             print_text(words_of(texts))

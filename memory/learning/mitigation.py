@@ -166,6 +166,7 @@ def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
     Raises:
         MemoryStoreError: The log or the graph can't be read.
     """
+    # Options import this module's pure part, and have no use for the graph.
     from ..graph import mitigations, tallies_in
 
     graph, end = store.reader.graph_and_end()

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
-from openai import AsyncStream
+from openai import AsyncStream, omit
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import FinishReason, ModelMessage, ModelResponse
@@ -370,7 +370,6 @@ class CompatibleModel(OpenAIChatModel):
         options = super()._get_stream_options(model_settings)
         if self._server.form.stream_options:
             return options
-        from openai import omit
 
         return omit
 

@@ -6,7 +6,7 @@ import hashlib
 import mmap
 import stat
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,14 +28,11 @@ __all__ = [
     "demo_model_path",
     "file_hash",
     "is_demo_model",
-    "last_tensor",
     "own_adapter",
     "planner_adapter",
     "read_header",
     "read_numbers",
-    "read_reals",
     "read_strings",
-    "read_tensors",
 ]
 
 
@@ -45,7 +42,7 @@ _SCALAR_SIZES = {kind: struct.calcsize(form) for kind, form in _INTEGERS.items()
     7: 1,
     12: 8,
 }
-_REAL, _STRING, _ARRAY = 6, 8, 9
+_STRING, _ARRAY = 8, 9
 _MOST_LAYERS = 1024
 """A longer array has an item for each token of a vocabulary, not one for each layer."""
 
@@ -77,23 +74,16 @@ class Tensor(NamedTuple):
     start: int
 
 
-def last_tensor(tensors: Iterable[Tensor]) -> Tensor:
-    """Return the tensor that begins last."""
-    return max(tensors, key=lambda tensor: tensor.start)
-
-
 class GgufHeader(NamedTuple):
     """The key-values of a file, and its tensors.
 
     Attributes:
         numbers: Whole numbers; of an array with one for each layer, the largest.
-        reals: Other numbers, of 32 bits.
         tensors: In the header's order; at least one.
     """
 
     strings: Mapping[str, str]
     numbers: Mapping[str, int]
-    reals: Mapping[str, float]
     tensors: tuple[Tensor, ...]
 
 
@@ -121,7 +111,6 @@ class _Reader:
         self._at = 8
         self._strings: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
-        self._reals: dict[str, float] = {}
         self._texts = 0
 
     def header(self) -> GgufHeader:
@@ -136,7 +125,7 @@ class _Reader:
             raise _DamagedError
         data_start = -(-self._at // alignment) * alignment
         placed = tuple(t._replace(start=data_start + t.start) for t in found)
-        return GgufHeader(self._strings, self._numbers, self._reals, placed)
+        return GgufHeader(self._strings, self._numbers, placed)
 
     def _read_pair(self) -> None:
         key = _text(self._string())
@@ -145,8 +134,6 @@ class _Reader:
             self._strings[key] = _text(self._string())
         elif kind in _INTEGERS:
             self._numbers[key] = self._integer(kind)
-        elif kind == _REAL:
-            self._reals[key] = self._real()
         elif kind == _ARRAY:
             if (largest := self._array()) is not None:
                 self._numbers[key] = largest
@@ -197,11 +184,6 @@ class _Reader:
 
     def _u64(self) -> int:
         return self._integer(10)
-
-    def _real(self) -> float:
-        (value,) = struct.unpack_from("<f", self._data, min(self._at, len(self._data)))
-        self._at += _SCALAR_SIZES[_REAL]
-        return value
 
     def _integer(self, kind: int) -> int:
         (value,) = struct.unpack_from(_INTEGERS[kind], self._data, min(self._at, len(self._data)))
@@ -314,18 +296,6 @@ def read_numbers(path: Path, noun: str) -> Mapping[str, int]:
     return _read(path, found.st_size, found.st_mtime_ns, noun).numbers
 
 
-def read_reals(path: Path, noun: str) -> Mapping[str, float]:
-    """Return the other numbers in the header of a file that passed `check_gguf`, by key."""
-    found = path.stat()
-    return _read(path, found.st_size, found.st_mtime_ns, noun).reals
-
-
-def read_tensors(path: Path, noun: str) -> tuple[Tensor, ...]:
-    """Return the tensors in the header of a file that passed `check_gguf`."""
-    found = path.stat()
-    return _read(path, found.st_size, found.st_mtime_ns, noun).tensors
-
-
 @lru_cache(maxsize=64)
 def _read(path: Path, size: int, mtime_ns: int, noun: str) -> GgufHeader:  # noqa: ARG001 - part of the cache key
     with path.open("rb") as file:
@@ -344,7 +314,7 @@ def _read(path: Path, size: int, mtime_ns: int, noun: str) -> GgufHeader:  # noq
             _REDO,
         )
     # The last tensor's own length needs every type's size; llama.cpp checks that when it loads.
-    if (start := last_tensor(header.tensors).start) >= size:
+    if (start := max(tensor.start for tensor in header.tensors)) >= size:
         raise ModelError(
             f"The {noun} {path} ends too early: it has {size:,} bytes, and a tensor begins at "
             f"{start:,}.",

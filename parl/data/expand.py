@@ -229,9 +229,7 @@ class Renderer:
         seed = rng.getrandbits(32)
         places = pick(slot.filters, tuple(range(len(value.entries))), None)
         for index, place in enumerate(places):
-            marked.text += separator(
-                slot.filters, index, len(places), serial_comma=self._choices.serial_comma
-            )
+            marked.text += self._separator(slot, index, len(places))
             start = len(marked.text)
             self._write(marked, body, seeded_random(seed), {**at, value.variable.root: place})
             if has_capital(slot.filters, first=index == 0):
@@ -249,9 +247,7 @@ class Renderer:
         else:
             texts = pick(slot.filters, value.texts(slot.field), place)
             for index, text in enumerate(texts):
-                marked.text += separator(
-                    slot.filters, index, len(texts), serial_comma=self._choices.serial_comma
-                )
+                marked.text += self._separator(slot, index, len(texts))
                 self._write_entry(
                     marked, slot, text, first=index == 0, inline=value.variable.inline
                 )

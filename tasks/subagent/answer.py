@@ -191,7 +191,7 @@ _FENCES: dict[OutputKind, tuple[str, ...]] = {
 _BLOCK = re.compile(
     r"^[ \t]*+```[ \t]*+(\w*+)[^\n]*+\n(.*?)(?:^[ \t]*+```|\Z)", re.DOTALL | re.MULTILINE
 )
-_EXTRACTION_FENCE = re.compile(r"^[ \t]*+```[^\n]*+", re.MULTILINE)
+_FENCE_LINE = re.compile(r"^[ \t]*+```[^\n]*+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def _tells(found: FoundJson) -> bool:
 
 def _unopened(text: str, kind: OutputKind) -> str | None:
     """Return the code before the only fence, where that can only be a closing one."""
-    fences = _EXTRACTION_FENCE.findall(text)
+    fences = _FENCE_LINE.findall(text)
     if len(fences) != 1 or fences[0].strip() != "```":
         return None
     before, _, after = text.partition(fences[0])

@@ -271,7 +271,7 @@ _MOST_PARTS = 1_000
 """Of a result; a text of a million characters is a single one."""
 _DATA = ("data", "blob")
 """Fields that hold bytes in base64."""
-_SESSION_OPTIONAL = ("annotations", "_meta", "icons")
+_OPTIONAL_OF_CONTENT = ("annotations", "_meta", "icons")
 """Parts of a content without which it can be read as well."""
 
 
@@ -310,7 +310,7 @@ def _readable(part: Any) -> dict[str, Any]:
     held = _with_bytes(cast("dict[str, Any]", part))
     if _is_content(held):
         return held
-    bare = {key: value for key, value in held.items() if key not in _SESSION_OPTIONAL}
+    bare = {key: value for key, value in held.items() if key not in _OPTIONAL_OF_CONTENT}
     return bare if _is_content(bare) else _text(part)
 
 
