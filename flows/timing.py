@@ -285,7 +285,7 @@ def _begin_step(record: StepState) -> Span:
         "prefect_swarm.step.id": step.id,
         "gen_ai.agent.name": step.agent,
         "prefect_swarm.tier": step.tier,
-        "prefect_swarm.plan.output.kind": step.output.kind,
+        "prefect_swarm.output.kind": step.output.kind,
     }
     return begin(f"step {step.id}", attributes)
 

@@ -33,7 +33,7 @@ SINGLE: dict[RecordKind, str] = {
     "facts": "facts",
     "planning": "planned",
     "recall": "recall",
-    "source_plan": "plan_of_run",
+    "source_plan": "given_plan",
     "trace": "trace",
 }
 """Records that have files of their own: `recall.json`, and with a key `recall-2.json`."""

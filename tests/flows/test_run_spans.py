@@ -216,6 +216,7 @@ def test_a_failure_has_its_kind_and_what_was_decided(spans: InMemorySpanExporter
     assert values(named(found, "attempt 2"))["prefect_swarm.attempt.reason"] == "RETRY"
     step = named(found, "step S1")
     assert values(step)["prefect_swarm.attempts"] == 2
+    assert values(step)["prefect_swarm.output.kind"] == "json"
     assert step.status.status_code is StatusCode.UNSET
     assert "SECRET" not in all_text(found)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.store import layout
+from prefect_swarm.store.protocol import RecordKind
 from source_tree import modules
 
 NAMES = (
@@ -49,6 +50,26 @@ def test_no_module_outside_of_the_store_spells_a_files_name() -> None:
         if module[:1] != ("store",) and (names := spelled(path.read_text("utf-8")))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "file"),
+    [
+        ("exploration", "", "explored.json"),
+        ("facts", "", "facts.json"),
+        ("planning", "", "planned.json"),
+        ("recall", "", "recall.json"),
+        ("recall", "2", "recall-2.json"),
+        ("source_plan", "", "given_plan.json"),
+        ("trace", "", "trace.json"),
+        ("answer", "S1#1", "answers/S1#1.json"),
+        ("form", "plan", "forms/plan.json"),
+        ("prestart", "S1.0f", "ahead/S1.0f.json"),
+        ("question", "S1#1", "questions/S1#1.json"),
+    ],
+)
+def test_a_record_is_where_stored_runs_have_it(kind: RecordKind, key: str, file: str) -> None:
+    assert layout.name_of(kind, key) == file
 
 
 def test_no_module_outside_of_the_store_takes_its_adapter() -> None:
