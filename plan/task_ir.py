@@ -24,7 +24,9 @@ from ..files import read_text
 from ..inputs.contents import named_problem
 from ..text import without_surrogates
 from ..untrusted.json_text import STEP_ID, NoJsonError, describe, is_nested_over, read_json
+from .conditions import Condition
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
+from .program import BestOf, Collect, ForEach, Repeat, Review
 
 __all__ = [
     "ANY_AGENT",
@@ -155,6 +157,7 @@ TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
 _DEEPEST = 100
 """Levels of lists and objects; a JSON Schema within a plan has no more than 64."""
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+_AgentOfStep = Annotated[str, StringConstraints(strip_whitespace=True, max_length=80)]
 _StepId = Annotated[str, StringConstraints(pattern=rf"^{STEP_ID.pattern}$")]
 
 
@@ -171,8 +174,12 @@ class Step(PlanPart):
     """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
 
     id: _StepId = Field(description="`S` and a number.")
-    agent: _Name = Field(description="The name of the agent that does it; `any` needs no creating.")
-    prompt: Text = Field(description="What is to be done, complete in itself.")
+    agent: _AgentOfStep = Field(
+        default="", description="The name of the agent that does it; `any` needs no creating."
+    )
+    prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
+        default="", description="What is to be done, complete in itself."
+    )
     depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(as_tuple)] = Field(
         default=(), description="Earlier steps whose outputs it reads."
     )
@@ -196,6 +203,35 @@ class Step(PlanPart):
         "reads all of them if it depends on nothing, else none.",
     )
     approval: bool = Field(default=False, description="Whether a person is asked before it begins.")
+    when: Condition | None = Field(
+        default=None, description="The condition without which it is skipped."
+    )
+    for_each: ForEach | None = Field(default=None, description="The items it is done for.")
+    repeat: Repeat | None = Field(default=None, description="How often it is done again.")
+    plan: InnerPlan | None = Field(
+        default=None, description="Steps that are done in place of its agent and prompt."
+    )
+    collect: Collect | None = Field(
+        default=None, description="How the outputs that it reads are joined, without a model."
+    )
+    review: Review | None = Field(default=None, description="Who reviews what it made.")
+    best_of: BestOf | None = Field(
+        default=None, description="How many samples are drawn, and who chooses."
+    )
+
+
+class InnerPlan(PlanPart):
+    """A plan inside a step."""
+
+    agents: Annotated[tuple[Agent, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), description="Agents beside those of the plan around it."
+    )
+    steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(
+        min_length=1, description="What is done, each step after those that it needs."
+    )
+    final_step: _StepId | None = Field(
+        default=None, description="The step whose output is the outer step's output."
+    )
 
 
 class Escalation(PlanPart):
