@@ -5,14 +5,13 @@ A `TaskIR` that validates is a DAG by construction, since a step may depend only
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, cast
+from typing import Annotated, Any, Self, cast
 
 from pydantic import (
     BeforeValidator,
     Field,
-    StringConstraints,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -21,12 +20,24 @@ from pydantic import (
 
 from ..errors import InputError, PlanError
 from ..files import read_text
-from ..inputs.contents import named_problem
 from ..text import without_surrogates
-from ..untrusted.json_text import STEP_ID, NoJsonError, describe, is_nested_over, read_json
-from .conditions import Condition
+from ..untrusted.json_text import NoJsonError, describe, is_nested_over, read_json
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
-from .program import BestOf, Collect, ForEach, Repeat, Review
+from .rules import MAX_DEPTH, MAX_ITEMS, MAX_STEPS, PlanRules, check_steps, first_repeated
+from .step import (
+    TIERS,
+    Agent,
+    InnerPlan,
+    Step,
+    StepId,
+    StepSettings,
+    TaskType,
+    Tier,
+    TierName,
+    final_step,
+    needs_of,
+    source_of,
+)
 
 __all__ = [
     "ANY_AGENT",
@@ -37,6 +48,7 @@ __all__ = [
     "Escalation",
     "Example",
     "Form",
+    "InnerPlan",
     "Output",
     "OutputKind",
     "PlanRules",
@@ -52,7 +64,9 @@ __all__ = [
     "final_step",
     "is_orchestrated",
     "load_plan",
+    "needs_of",
     "parse_plan",
+    "source_of",
     "stored_plan",
     "with_any_agent",
 ]
@@ -64,28 +78,6 @@ _ANY: dict[str, Any] = {
     "name": ANY_AGENT,
     "system_prompt": "You do one step of a larger job, completely and carefully.",
 }
-
-MAX_ITEMS = 300
-"""The most items `TaskIR.from_items` maps a template over."""
-MAX_STEPS = MAX_ITEMS + 1
-"""Steps a plan may have where nothing says otherwise: one for each item and one that joins them."""
-
-
-class PlanRules(NamedTuple):
-    """Limits that come from outside the plan; pass as the validation context.
-
-    Attributes:
-        max_steps: The most steps the plan may have.
-        gates: The gates that exist, or None to leave gate names unchecked.
-        inputs: Names of the run's inputs in addition to the plan's own, or None to leave the
-            names that steps read unchecked.
-        toolsets: The toolsets that agents may have, or None to leave their names unchecked.
-    """
-
-    max_steps: int = MAX_STEPS
-    gates: frozenset[str] | None = None
-    inputs: frozenset[str] | None = None
-    toolsets: frozenset[str] | None = None
 
 
 def with_any_agent(plan: object) -> object:
@@ -100,10 +92,18 @@ def with_any_agent(plan: object) -> object:
     if not isinstance(agents, list | tuple) or not isinstance(steps, list | tuple):
         return fields
     created = [_field(agent, "name") for agent in cast("list[object]", agents)]
-    named = [_field(step, "agent") for step in cast("list[object]", steps)]
-    if ANY_AGENT in created or ANY_AGENT not in named:
+    if ANY_AGENT in created or ANY_AGENT not in _agents_of(cast("list[object]", steps)):
         return fields
     return {**fields, "agents": [*cast("list[object]", agents), _ANY]}
+
+
+def _agents_of(steps: Iterable[object], depth: int = 0) -> Iterator[object]:
+    """Yield the names of agents that steps name, those of plans inside them, too."""
+    for step in steps:
+        yield _field(step, "agent")
+        inner = _field(_field(step, "plan"), "steps")
+        if isinstance(inner, list | tuple) and depth <= MAX_DEPTH:
+            yield from _agents_of(cast("list[object]", inner), depth + 1)
 
 
 def _field(part: object, name: str) -> object:
@@ -112,126 +112,8 @@ def _field(part: object, name: str) -> object:
     return getattr(part, name, None)
 
 
-class StepSettings(PlanPart):
-    """How a step's model is asked; what is None is left to its tier, or to the model."""
-
-    temperature: float | None = Field(
-        default=None,
-        ge=0,
-        allow_inf_nan=False,
-        description="How much chance is in the choice of tokens; 0 for none.",
-    )
-    top_p: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="Share of the likeliest tokens that are chosen from.",
-    )
-    seed: int | None = Field(
-        default=None,
-        ge=0,
-        description="Seed of sampling.",
-    )
-    max_output_tokens: int | None = Field(
-        default=None,
-        ge=1,
-        description="Tokens a call may write.",
-    )
-    max_input_tokens: int | None = Field(
-        default=None,
-        ge=1,
-        description="Tokens of earlier outputs it may read.",
-    )
-    thinking: Literal["minimal", "low", "medium", "high"] | bool | None = Field(
-        default=None, description="How long a model thinks that can; true is as it does by itself."
-    )
-
-
-Tier = Literal["worker", "coder", "architect"]
-TIERS: tuple[Tier, ...] = ("worker", "coder", "architect")
-"""The tiers, cheapest first."""
-TierName = Literal["worker", "coder", "architect", "orchestrator"]
-"""Whatever has a model of its own: a subagents' tier, or the orchestrator."""
-TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
-
 _DEEPEST = 100
 """Levels of lists and objects; a JSON Schema within a plan has no more than 64."""
-_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-_AgentOfStep = Annotated[str, StringConstraints(strip_whitespace=True, max_length=80)]
-_StepId = Annotated[str, StringConstraints(pattern=rf"^{STEP_ID.pattern}$")]
-
-
-class Agent(PlanPart):
-    """A subagent that the orchestrator invents: `create_subagent(name, system_prompt)`."""
-
-    name: _Name = Field(description="What steps call it by, once a plan.")
-    system_prompt: Text = Field(description="What it is told about itself with each step.")
-    tier: Tier = Field(default="worker", description="The tier whose model it begins on.")
-    tools: Texts = Field(default=(), description="Names of the toolsets that it works with.")
-
-
-class Step(PlanPart):
-    """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
-
-    id: _StepId = Field(description="`S` and a number.")
-    agent: _AgentOfStep = Field(
-        default="", description="The name of the agent that does it; `any` needs no creating."
-    )
-    prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        default="", description="What is to be done, complete in itself."
-    )
-    depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(as_tuple)] = Field(
-        default=(), description="Earlier steps whose outputs it reads."
-    )
-    output: Output = Field(default=Output(), description="What it has to produce.")
-    gates: Texts | None = Field(
-        default=None,
-        description="Gates its artifact must pass; null takes the output kind's own, `+name` and "
-        "`-name` change those, `name?` is tried and stops nothing.",
-    )
-    timeout_s: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="Seconds an attempt may take."
-    )
-    optional: bool = Field(default=False, description="The plan succeeds without this step.")
-    model: str = Field(
-        default="", description="The model that does it, instead of its tier's; empty for that one."
-    )
-    settings: StepSettings = Field(default=StepSettings(), description="How its model is asked.")
-    inputs: Texts | None = Field(
-        default=None,
-        description="Names of the inputs that it reads beside the outputs of `depends_on`; null "
-        "reads all of them if it depends on nothing, else none.",
-    )
-    approval: bool = Field(default=False, description="Whether a person is asked before it begins.")
-    when: Condition | None = Field(
-        default=None, description="The condition without which it is skipped."
-    )
-    for_each: ForEach | None = Field(default=None, description="The items it is done for.")
-    repeat: Repeat | None = Field(default=None, description="How often it is done again.")
-    plan: InnerPlan | None = Field(
-        default=None, description="Steps that are done in place of its agent and prompt."
-    )
-    collect: Collect | None = Field(
-        default=None, description="How the outputs that it reads are joined, without a model."
-    )
-    review: Review | None = Field(default=None, description="Who reviews what it made.")
-    best_of: BestOf | None = Field(
-        default=None, description="How many samples are drawn, and who chooses."
-    )
-
-
-class InnerPlan(PlanPart):
-    """A plan inside a step."""
-
-    agents: Annotated[tuple[Agent, ...], BeforeValidator(as_tuple)] = Field(
-        default=(), description="Agents beside those of the plan around it."
-    )
-    steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(
-        min_length=1, description="What is done, each step after those that it needs."
-    )
-    final_step: _StepId | None = Field(
-        default=None, description="The step whose output is the outer step's output."
-    )
 
 
 class Escalation(PlanPart):
@@ -257,7 +139,7 @@ class TaskIR(PlanPart):
     steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(
         min_length=1, description="What is done, each step after those that it needs."
     )
-    final_step: _StepId | None = Field(
+    final_step: StepId | None = Field(
         default=None, description="The step whose output is the answer as it stands."
     )
     definition_of_done: Texts = Field(default=(), description="What the answer has to fulfil.")
@@ -270,38 +152,14 @@ class TaskIR(PlanPart):
     @field_validator("agents")
     @classmethod
     def _agents_are_distinct(cls, agents: tuple[Agent, ...]) -> tuple[Agent, ...]:
-        if twice := _first_repeated(agent.name for agent in agents):
+        if twice := first_repeated(agent.name for agent in agents):
             raise ValueError(f"agent {twice!r} is created twice")
         return agents
 
     @model_validator(mode="after")
     def _steps_fit_together(self, info: ValidationInfo) -> Self:
         rules = info.context if isinstance(info.context, PlanRules) else PlanRules()
-        if len(self.steps) > rules.max_steps:
-            raise ValueError(
-                f"{len(self.steps)} steps are more than the limit of {rules.max_steps}"
-            )
-        agents = {agent.name for agent in self.agents}
-        if rules.toolsets is not None:
-            _check_toolsets(self.agents, rules.toolsets)
-        earlier: set[str] = set()
-        assigned: dict[tuple[str, str], str] = {}
-        ids = {step.id for step in self.steps}
-        for step in self.steps:
-            if step.id in earlier:
-                raise ValueError(f"step {step.id} is there twice")
-            if step.agent not in agents:
-                raise ValueError(f"step {step.id} is assigned to an unknown agent {step.agent!r}")
-            _check_dependencies(step, earlier, ids)
-            if other := assigned.get((step.agent, step.prompt)):
-                raise ValueError(f"step {step.id} gives {step.agent!r} the same prompt as {other}")
-            _check_gates(step, rules.gates)
-            if rules.inputs is not None:
-                _check_inputs(step, rules.inputs.union(self.inputs))
-            assigned[step.agent, step.prompt] = step.id
-            earlier.add(step.id)
-        if self.final_step is not None and self.final_step not in ids:
-            raise ValueError(f"final_step {self.final_step} is not a step of the plan")
+        check_steps(self.agents, self.steps, self.final_step, rules, self.inputs)
         return self
 
     @classmethod
@@ -335,7 +193,7 @@ class TaskIR(PlanPart):
         if not 2 <= len(items) <= MAX_ITEMS:
             raise PlanError(f"{len(items)} items were given.", f"Give 2 to {MAX_ITEMS} items.")
         prompts = [prompt_template.replace("{item}", item).strip() for item in items]
-        if twice := _first_repeated(prompts):
+        if twice := first_repeated(prompts):
             raise PlanError(
                 f"Two items give the same prompt {twice!r}.", "Leave out the repeated item."
             )
@@ -438,55 +296,6 @@ def load_plan(path: Path, rules: PlanRules | None = None) -> TaskIR:
     return parse_plan(text, rules, source=source)
 
 
-def final_step(steps: Sequence[Step]) -> str | None:
-    """Return the step that joins the plan: the only one nothing needs, and it needs all others."""
-    needed = {need for step in steps for need in step.depends_on}
-    # A step that nothing needs is the last of some chain; if it is the only one, all lead to it.
-    ends = [step.id for step in steps if step.id not in needed]
-    return ends[0] if len(ends) == 1 else None
-
-
 def is_orchestrated(plan: TaskIR | None) -> bool:
     """Say whether the orchestrator has a plan to write, or an answer from several ends."""
     return plan is None or (plan.final_step or final_step(plan.steps)) is None
-
-
-def _check_dependencies(step: Step, earlier: set[str], ids: set[str]) -> None:
-    for needed in step.depends_on:
-        if needed == step.id:
-            raise ValueError(f"step {step.id} depends on itself")
-        if needed not in ids:
-            raise ValueError(f"step {step.id} depends on {needed}, which is not a step of the plan")
-        if needed not in earlier:
-            raise ValueError(f"step {step.id} depends on {needed}, which comes later")
-    if twice := _first_repeated(step.depends_on):
-        raise ValueError(f"step {step.id} names its dependency {twice} twice")
-
-
-def _check_gates(step: Step, known: frozenset[str] | None) -> None:
-    for choice in step.gates or ():
-        gate = choice.lstrip("+-").removesuffix("?")
-        if known is not None and gate not in known:
-            names = ", ".join(sorted(known))
-            raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {names}")
-
-
-def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:
-    for agent in agents:
-        for name in set(agent.tools) - known:
-            names = ", ".join(sorted(known)) or "none"
-            raise ValueError(f"{agent.name!r} names an unknown toolset {name!r}; there are {names}")
-
-
-def _check_inputs(step: Step, known: Collection[str]) -> None:
-    if problem := named_problem(step.inputs or (), known):
-        raise ValueError(f"step {step.id} {problem}")
-
-
-def _first_repeated(values: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None

@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         plan(step(1, output={"kind": "json", "schema": {"properties": {"a": {"type": "nope"}}}})),
         "step S1.output: the output's JSON Schema is wrong at properties/a/type: 'nope'",
     ),
-    "a blank prompt": (plan(step(1, prompt=" ")), "step S1.prompt: String should have"),
+    "a blank prompt": (plan(step(1, prompt=" ")), "step S1: it has no prompt"),
     "a malformed id": (plan(step(1) | {"id": "S01"}), "step number 1.id: String should match"),
     "an unknown field": (plan(step(1, colour="red")), "step S1.colour: Extra inputs"),
     "a field of the past": (plan(priority="batch"), "priority: Extra inputs"),
@@ -187,7 +187,7 @@ def test_a_steps_values_are_not_converted_either(strange: dict[str, Any]) -> Non
 
 def test_every_problem_of_a_plan_is_named_at_once() -> None:
     message = problem(plan(step(1, prompt=""), step(2, optional="no")))
-    assert "step S1.prompt" in message
+    assert "step S1: it has no prompt" in message
     assert "step S2.optional" in message
 
 
@@ -291,9 +291,9 @@ def test_a_repeated_item_is_refused(items: list[str]) -> None:
 
 
 def test_a_blank_prompt_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"S2\.prompt"):
+    with pytest.raises(PlanError, match=r"step S2: it has no prompt"):
         TaskIR.from_items("{item}", ["a", " "])
-    with pytest.raises(PlanError, match=r"S3\.prompt"):
+    with pytest.raises(PlanError, match=r"step S3: it has no prompt"):
         TaskIR.from_items("{item}", ["a", "b"], join=" ")
 
 

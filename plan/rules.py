@@ -1,0 +1,272 @@
+"""The rules of a valid plan: what its parts have to do with one another. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ..inputs.contents import named_problem
+from .conditions import Condition
+from .program import ForEach
+from .step import Agent, InnerPlan, Step, final_step, source_of
+
+__all__ = ["MAX_DEPTH", "MAX_ITEMS", "MAX_STEPS", "PlanRules", "check_steps", "first_repeated"]
+
+MAX_ITEMS = 300
+"""The most items `TaskIR.from_items` maps a template over."""
+MAX_STEPS = MAX_ITEMS + 1
+"""Steps a plan may have where nothing says otherwise: one for each item and one that joins them."""
+
+
+MAX_DEPTH = 3
+"""Plans within plans: how many deep."""
+
+
+class PlanRules(NamedTuple):
+    """Limits that come from outside the plan; pass as the validation context.
+
+    Attributes:
+        max_steps: The most steps the plan may have.
+        gates: The gates that exist, or None to leave gate names unchecked.
+        inputs: Names of the run's inputs in addition to the plan's own, or None to leave the
+            names that steps read unchecked.
+        toolsets: The toolsets that agents may have, or None to leave their names unchecked.
+    """
+
+    max_steps: int = MAX_STEPS
+    gates: frozenset[str] | None = None
+    inputs: frozenset[str] | None = None
+    toolsets: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What a step may name.
+
+    Attributes:
+        prefix: What stands before the ids of an inner plan's steps.
+        depth: Plans around it.
+    """
+
+    rules: PlanRules
+    agents: frozenset[str]
+    inputs: frozenset[str] | None
+    prefix: str = ""
+    depth: int = 0
+
+
+def check_steps(
+    agents: Sequence[Agent],
+    steps: Sequence[Step],
+    final: str | None,
+    rules: PlanRules,
+    inputs: Collection[str],
+) -> None:
+    """Check that the parts of a plan fit together.
+
+    Args:
+        final: The id of the plan's final step, if it names one.
+        inputs: The names of the plan's own inputs.
+
+    Raises:
+        ValueError: They don't; it names the step.
+    """
+    if (count := _count(steps)) > rules.max_steps:
+        raise ValueError(f"{count} steps are more than the limit of {rules.max_steps}")
+    known = None if rules.inputs is None else rules.inputs.union(inputs)
+    scope = _Scope(rules, frozenset(), known)
+    _check_plan(agents, steps, final, scope)
+
+
+def _count(steps: Iterable[Step]) -> int:
+    return sum(1 + (_count(step.plan.steps) if step.plan else 0) for step in steps)
+
+
+def _check_plan(
+    agents: Sequence[Agent], steps: Sequence[Step], final: str | None, scope: _Scope
+) -> None:
+    names = [agent.name for agent in agents]
+    twice = first_repeated(names) or next((name for name in names if name in scope.agents), None)
+    if twice:
+        raise ValueError(f"agent {twice!r} is created twice")
+    if scope.rules.toolsets is not None:
+        _check_toolsets(agents, scope.rules.toolsets)
+    scope = replace(scope, agents=scope.agents.union(names))
+    ids = {step.id for step in steps}
+    earlier: dict[str, Step] = {}
+    assigned: dict[tuple[str, str], str] = {}
+    for step in steps:
+        name = scope.prefix + step.id
+        if step.id in earlier:
+            raise ValueError(f"step {name} is there twice")
+        _check_step(step, name, _Around(earlier, ids, scope))
+        if step.prompt:
+            if other := assigned.get((step.agent, step.prompt)):
+                raise ValueError(f"step {name} gives {step.agent!r} the same prompt as {other}")
+            assigned[step.agent, step.prompt] = name
+        earlier[step.id] = step
+    if final is not None and final not in ids:
+        raise ValueError(f"final_step {scope.prefix}{final} is not a step of the plan")
+
+
+class _Around(NamedTuple):
+    """What stands around a step: the steps before it, the ids of all, what it may name."""
+
+    earlier: Mapping[str, Step]
+    ids: Collection[str]
+    scope: _Scope
+
+
+def _check_step(step: Step, name: str, around: _Around) -> None:
+    scope = around.scope
+    _check_work(step, name, scope)
+    for needed in step.depends_on:
+        _check_earlier(step, name, "depends on", needed, around)
+    if twice := first_repeated(step.depends_on):
+        raise ValueError(f"step {name} names its dependency {twice} twice")
+    _check_gates(step, name, scope.rules.gates)
+    if scope.inputs is not None and (problem := named_problem(step.inputs or (), scope.inputs)):
+        raise ValueError(f"step {name} {problem}")
+    if step.for_each:
+        _check_items(step, step.for_each, name, around)
+        _check_value_condition(step.for_each.where, name, "where")
+    if step.when:
+        _check_when(step.when, name)
+    for needed in _named_in(step.when):
+        _check_earlier(step, name, "has a condition on", needed, around)
+    if step.repeat and isinstance(step.repeat.until, Condition):
+        _check_value_condition(step.repeat.until, name, "until")
+    if step.plan:
+        _check_inner(step.plan, name, scope)
+
+
+def _check_inner(plan: InnerPlan, name: str, scope: _Scope) -> None:
+    if scope.depth + 1 >= MAX_DEPTH:
+        raise ValueError(f"step {name} has a plan more than {MAX_DEPTH} deep")
+    inner = replace(scope, prefix=f"{name}.", depth=scope.depth + 1)
+    _check_plan(plan.agents, plan.steps, plan.final_step, inner)
+    if (plan.final_step or final_step(plan.steps)) is None:
+        raise ValueError(
+            f"step {name} has a plan with several ends: final_step has to say which one is its "
+            "output"
+        )
+
+
+_OF_AGENTS = ("review", "best_of", "model")
+_OF_OUTPUTS = ("gates", "inputs", "timeout_s")
+
+
+def _check_work(step: Step, name: str, scope: _Scope) -> None:
+    """Check what does the step: an agent with a prompt, a plan, or `collect`."""
+    if step.plan or step.collect:
+        _check_without_agent(step, name)
+        return
+    if step.agent not in scope.agents:
+        raise ValueError(f"step {name} is assigned to an unknown agent {step.agent!r}")
+    if step.review and step.review.agent not in scope.agents:
+        raise ValueError(f"step {name} is reviewed by an unknown agent {step.review.agent!r}")
+    if step.review and (step.review.pass_ or 1) > step.review.votes:
+        raise ValueError(f"step {name} has {step.review.votes} votes, fewer than it has to pass")
+    if step.best_of and step.best_of.judge not in {"gates", *scope.agents}:
+        raise ValueError(f"step {name} is judged by an unknown agent {step.best_of.judge!r}")
+
+
+def _check_without_agent(step: Step, name: str) -> None:
+    what = "plan" if step.plan else "collect"
+    others = _OF_OUTPUTS if step.plan else ("repeat", "for_each")
+    for field in ("collect", "agent", "prompt", *_OF_AGENTS, *others):
+        if field != what and getattr(step, field):
+            raise ValueError(f"step {name} has {what}, so it can't have {field}")
+    if step.collect and not step.depends_on:
+        raise ValueError(f"step {name} collects, but depends on nothing")
+
+
+def _check_items(step: Step, for_each: ForEach, name: str, around: _Around) -> None:
+    items, inputs = for_each.items, around.scope.inputs
+    if (source := source_of(step)) is not None:
+        _check_earlier(step, name, "has its items from", source, around)
+        _check_source(around.earlier[source], for_each, name)
+    elif isinstance(items, str):
+        is_pattern = any(mark in items for mark in "*?[")
+        if not items or (inputs is not None and not is_pattern and items not in inputs):
+            has = ", ".join(sorted(inputs or ())) or "none"
+            raise ValueError(
+                f"step {name} has its items from {items!r}, which is neither an earlier step nor "
+                f"an input; the inputs are: {has}"
+            )
+
+
+def _check_source(source: Step, for_each: ForEach, name: str) -> None:
+    if source.for_each and for_each.at is None:
+        return
+    is_json = source.output.kind == "json" or source.collect in ("list", "json")
+    if not is_json and not source.plan and not source.repeat:
+        raise ValueError(
+            f"step {name} has its items from {source.id}, whose output kind is "
+            f"{source.output.kind}: it has to be json"
+        )
+
+
+def _check_value_condition(condition: Condition | None, name: str, field: str) -> None:
+    if named := _named_in(condition):
+        raise ValueError(
+            f"step {name} has a condition `{field}` on {named[0]}; it is on the value at hand, "
+            "without `step`"
+        )
+
+
+def _check_earlier(step: Step, name: str, how: str, needed: str, around: _Around) -> None:
+    if needed == step.id:
+        raise ValueError(f"step {name} {how} itself")
+    if needed not in around.ids:
+        raise ValueError(f"step {name} {how} {needed}, which is not a step of the plan")
+    if needed not in around.earlier:
+        raise ValueError(f"step {name} {how} {needed}, which comes later")
+
+
+def _named_in(condition: Condition | None) -> list[str]:
+    """Return the steps that a condition names."""
+    if condition is None:
+        return []
+    return [
+        *([condition.step] if condition.step is not None else []),
+        *(name for inner in _inner(condition) for name in _named_in(inner)),
+    ]
+
+
+def _inner(condition: Condition) -> list[Condition]:
+    negated = [condition.not_] if condition.not_ else []
+    return [*(condition.all or ()), *(condition.any or ()), *negated]
+
+
+def _check_when(condition: Condition, name: str) -> None:
+    inner = _inner(condition)
+    if not inner and condition.step is None:
+        raise ValueError(f"step {name} has a condition `when` that names no step")
+    for each in inner:
+        _check_when(each, name)
+
+
+def _check_gates(step: Step, name: str, known: frozenset[str] | None) -> None:
+    for choice in step.gates or ():
+        gate = choice.lstrip("+-").removesuffix("?")
+        if known is not None and gate not in known:
+            names = ", ".join(sorted(known))
+            raise ValueError(f"step {name} names an unknown gate {gate!r}; there are {names}")
+
+
+def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:
+    for agent in agents:
+        for name in set(agent.tools) - known:
+            names = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"{agent.name!r} names an unknown toolset {name!r}; there are {names}")
+
+
+def first_repeated(values: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None

@@ -1,0 +1,185 @@
+"""Agents and steps: the parts of a plan that the plan language is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from ..untrusted.json_text import STEP_ID
+from .conditions import Condition
+from .output import Output, PlanPart, Text, Texts, as_tuple
+from .program import BestOf, Collect, ForEach, Repeat, Review
+
+__all__ = [
+    "TIERS",
+    "Agent",
+    "InnerPlan",
+    "Step",
+    "StepId",
+    "StepSettings",
+    "TaskType",
+    "Tier",
+    "TierName",
+    "final_step",
+    "needs_of",
+    "source_of",
+]
+
+Tier = Literal["worker", "coder", "architect"]
+TIERS: tuple[Tier, ...] = ("worker", "coder", "architect")
+"""The tiers, cheapest first."""
+TierName = Literal["worker", "coder", "architect", "orchestrator"]
+"""Whatever has a model of its own: a subagents' tier, or the orchestrator."""
+TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
+
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+_AgentOfStep = Annotated[str, StringConstraints(strip_whitespace=True, max_length=80)]
+StepId = Annotated[str, StringConstraints(pattern=rf"^{STEP_ID.pattern}$")]
+
+
+class StepSettings(PlanPart):
+    """How a step's model is asked; what is None is left to its tier, or to the model."""
+
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="How much chance is in the choice of tokens; 0 for none.",
+    )
+    top_p: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Share of the likeliest tokens that are chosen from.",
+    )
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        description="Seed of sampling.",
+    )
+    max_output_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens a call may write.",
+    )
+    max_input_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens of earlier outputs it may read.",
+    )
+    thinking: Literal["minimal", "low", "medium", "high"] | bool | None = Field(
+        default=None, description="How long a model thinks that can; true is as it does by itself."
+    )
+
+
+class Agent(PlanPart):
+    """A subagent that the orchestrator invents: `create_subagent(name, system_prompt)`."""
+
+    name: _Name = Field(description="What steps call it by, once a plan.")
+    system_prompt: Text = Field(description="What it is told about itself with each step.")
+    tier: Tier = Field(default="worker", description="The tier whose model it begins on.")
+    tools: Texts = Field(default=(), description="Names of the toolsets that it works with.")
+
+
+class Step(PlanPart):
+    """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
+
+    id: StepId = Field(description="`S` and a number.")
+    agent: _AgentOfStep = Field(
+        default="", description="The name of the agent that does it; `any` needs no creating."
+    )
+    prompt: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
+        default="", description="What is to be done, complete in itself."
+    )
+    depends_on: Annotated[tuple[StepId, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), description="Earlier steps whose outputs it reads."
+    )
+    output: Output = Field(default=Output(), description="What it has to produce.")
+    gates: Texts | None = Field(
+        default=None,
+        description="Gates its artifact must pass; null takes the output kind's own, `+name` and "
+        "`-name` change those, `name?` is tried and stops nothing.",
+    )
+    timeout_s: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="Seconds an attempt may take."
+    )
+    optional: bool = Field(default=False, description="The plan succeeds without this step.")
+    model: str = Field(
+        default="", description="The model that does it, instead of its tier's; empty for that one."
+    )
+    settings: StepSettings = Field(default=StepSettings(), description="How its model is asked.")
+    inputs: Texts | None = Field(
+        default=None,
+        description="Names of the inputs that it reads beside the outputs of `depends_on`; null "
+        "reads all of them if it depends on nothing, else none.",
+    )
+    approval: bool = Field(default=False, description="Whether a person is asked before it begins.")
+    when: Condition | None = Field(
+        default=None, description="The condition without which it is skipped."
+    )
+    for_each: ForEach | None = Field(default=None, description="The items it is done for.")
+    repeat: Repeat | None = Field(default=None, description="How often it is done again.")
+    plan: InnerPlan | None = Field(
+        default=None, description="Steps that are done in place of its agent and prompt."
+    )
+    collect: Collect | None = Field(
+        default=None, description="How the outputs that it reads are joined, without a model."
+    )
+    review: Review | None = Field(default=None, description="Who reviews what it made.")
+    best_of: BestOf | None = Field(
+        default=None, description="How many samples are drawn, and who chooses."
+    )
+
+    @model_validator(mode="after")
+    def _somebody_does_it(self) -> Self:
+        if self.plan is None and self.collect is None:
+            for name in ("agent", "prompt"):
+                if not getattr(self, name):
+                    raise ValueError(f"it has no {name}")
+        return self
+
+
+class InnerPlan(PlanPart):
+    """A plan inside a step."""
+
+    agents: Annotated[tuple[Agent, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), description="Agents beside those of the plan around it."
+    )
+    steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(
+        min_length=1, description="What is done, each step after those that it needs."
+    )
+    final_step: StepId | None = Field(
+        default=None, description="The step whose output is the outer step's output."
+    )
+
+
+def source_of(step: Step) -> str | None:
+    """Return the id of the step whose output has the items; None if they come from elsewhere."""
+    items = step.for_each.items if step.for_each else None
+    return items if isinstance(items, str) and STEP_ID.fullmatch(items) else None
+
+
+def needs_of(step: Step) -> tuple[str, ...]:
+    """Return all steps that a step waits for, each once: those it reads come first."""
+    source = source_of(step)
+    named = [*step.depends_on, *([source] if source else []), *_named_in(step.when)]
+    return tuple(dict.fromkeys(named))
+
+
+def _named_in(condition: Condition | None) -> Iterator[str]:
+    if condition is None:
+        return
+    if condition.step is not None:
+        yield condition.step
+    for inner in (*(condition.all or ()), *(condition.any or ()), condition.not_):
+        yield from _named_in(inner)
+
+
+def final_step(steps: Sequence[Step]) -> str | None:
+    """Return the step that joins the plan: the only one nothing needs, and it needs all others."""
+    needed = {need for step in steps for need in needs_of(step)}
+    # A step that nothing needs is the last of some chain; if it is the only one, all lead to it.
+    ends = [step.id for step in steps if step.id not in needed]
+    return ends[0] if len(ends) == 1 else None
