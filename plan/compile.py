@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any, Literal
@@ -12,8 +12,22 @@ from typing import Any, Literal
 from ..data_types import Finite, Frozen
 from ..errors import PlanError
 from ..inputs.contents import named_problem
+from .conditions import Condition
 from .gate_names import select_gates
-from .task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
+from .output import Output, OutputKind, PlanPart
+from .program import Collect, ForEach, Repeat
+from .step import (
+    Agent,
+    InnerPlan,
+    Step,
+    StepSettings,
+    TaskType,
+    Tier,
+    final_step,
+    needs_of,
+    source_of,
+)
+from .task_ir import TaskIR
 
 __all__ = [
     "CompiledPlan",
@@ -97,6 +111,14 @@ class CompiledStep:
             and none for any other.
         tools: Names of the toolsets that its agent works with.
         approval: Whether a person is asked before it begins.
+        waits_for: Ids of the steps that it waits for and doesn't read.
+        source: The step that has its items; "" if they come from elsewhere.
+        follows: That step, where it is followed item by item; then it isn't waited for.
+        plan: The steps of the plan inside it, with the ids that they have there.
+        final: Which of them has its output.
+        item: The text of its item, where that is read like an output; "" for nothing.
+        label: Its item in a few words, for people.
+        digest: SHA-256 of its item; "" for a step that is no instance.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: Run, step and attempt of each memory that all this comes from.
     """
@@ -122,6 +144,23 @@ class CompiledStep:
     used: tuple[tuple[str, str, int], ...] = ()
     tools: tuple[str, ...] = ()
     approval: bool = False
+    waits_for: tuple[str, ...] = ()
+    source: str = ""
+    follows: str = ""
+    when: Condition | None = None
+    for_each: ForEach | None = None
+    repeat: Repeat | None = None
+    plan: tuple[CompiledStep, ...] = ()
+    final: str = ""
+    collect: Collect | None = None
+    item: str = ""
+    label: str = ""
+    digest: str = ""
+
+    @property
+    def is_group(self) -> bool:
+        """Whether others do its work: instances, rounds, or the steps of its plan."""
+        return bool(self.for_each or self.repeat or self.plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,43 +229,16 @@ def compile_plan(
         PlanError: A step names an input that the plan doesn't have, or an agent a toolset that
             the run doesn't.
     """
-    _check_inputs(plan)
+    _check_inputs(plan.steps, plan.inputs)
     if toolsets is not None:
-        _check_toolsets(plan, toolsets)
-    defaults = defaults or StepDefaults()
+        _check_toolsets(plan.agents, plan.steps, toolsets)
     recalled = {step.step: step for step in recall}
     if durations is None:
         durations = {name: step.expected_s for name, step in recalled.items() if step.expected_s}
+    compiler = _Compiler(plan, defaults or StepDefaults(), _rules(plan), recalled)
     priorities = _remaining_path(plan.steps, _expected(plan.steps, durations))
-    agents = {agent.name: agent for agent in plan.agents}
-    rules = _rules(plan)
-    steps = tuple(
-        _apply_recall(
-            CompiledStep(
-                id=step.id,
-                agent=step.agent,
-                instructions="\n".join([agents[step.agent].system_prompt, *rules]),
-                prompt=step.prompt,
-                tier=agents[step.agent].tier,
-                max_tier=plan.escalation.max_tier,
-                upstream=step.depends_on,
-                output=step.output,
-                gates=select_gates(step.output, step.gates, defaults.gates.get(step.output.kind)),
-                timeout_s=step.timeout_s,
-                max_attempts=plan.escalation.max_attempts or defaults.max_attempts,
-                optional=step.optional,
-                priority=priorities[step.id],
-                model=step.model,
-                settings=step.settings,
-                inputs=step.inputs,
-                tools=agents[step.agent].tools,
-                approval=step.approval,
-            ),
-            recalled.get(step.id),
-            rules,
-        )
-        for step in plan.steps
-    )
+    steps = compiler.compile(plan.steps, {agent.name: agent for agent in plan.agents}, priorities)
+    rules = compiler.rules
     return CompiledPlan(
         objective=plan.objective,
         steps=steps,
@@ -238,17 +250,116 @@ def compile_plan(
     )
 
 
-def _check_inputs(plan: TaskIR) -> None:
-    for step in plan.steps:
-        if problem := named_problem(step.inputs or (), plan.inputs):
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    """What all steps of a plan are compiled with."""
+
+    plan: TaskIR
+    defaults: StepDefaults
+    rules: tuple[str, ...]
+    recalled: Mapping[str, StepRecall]
+
+    def compile(
+        self,
+        steps: Sequence[Step],
+        agents: Mapping[str, Agent],
+        priorities: Mapping[str, float],
+        prefix: str = "",
+    ) -> tuple[CompiledStep, ...]:
+        """Compile steps that stand side by side; `prefix` is what they are within."""
+        earlier: dict[str, Step] = {}
+        compiled: list[CompiledStep] = []
+        for step in steps:
+            made = self._step(step, earlier, agents, priorities[step.id])
+            if step.plan:
+                made = self._with_plan(made, step.plan, agents, f"{prefix}{step.id}.")
+            recall = self.recalled.get(prefix + step.id)
+            compiled.append(_apply_recall(made, recall, self.rules))
+            earlier[step.id] = step
+        return tuple(compiled)
+
+    def _step(
+        self,
+        step: Step,
+        earlier: Mapping[str, Step],
+        agents: Mapping[str, Agent],
+        priority: float,
+    ) -> CompiledStep:
+        agent = agents.get(step.agent)
+        output = _output_of(step)
+        source = source_of(step) or ""
+        follows = source if source and earlier[source].for_each else ""
+        waits_for = [name for name in needs_of(step) if name not in step.depends_on]
+        made = CompiledStep(
+            id=step.id,
+            agent=step.agent,
+            instructions="\n".join([agent.system_prompt, *self.rules]) if agent else "",
+            prompt=step.prompt,
+            tier=agent.tier if agent else "worker",
+            max_tier=self.plan.escalation.max_tier,
+            upstream=step.depends_on,
+            output=output,
+            gates=select_gates(output, step.gates, self.defaults.gates.get(output.kind)),
+            timeout_s=step.timeout_s,
+            max_attempts=self.plan.escalation.max_attempts or self.defaults.max_attempts,
+            optional=step.optional,
+            priority=priority,
+            model=step.model,
+            settings=step.settings,
+            inputs=step.inputs,
+            tools=agent.tools if agent else (),
+            approval=step.approval,
+        )
+        if not (step.when or step.for_each or step.repeat or step.collect):
+            return made
+        return replace(
+            made,
+            waits_for=tuple(name for name in waits_for if name != follows),
+            source=source,
+            follows=follows,
+            when=step.when,
+            for_each=step.for_each,
+            repeat=step.repeat,
+            collect=step.collect,
+        )
+
+    def _with_plan(
+        self, made: CompiledStep, plan: InnerPlan, agents: Mapping[str, Agent], prefix: str
+    ) -> CompiledStep:
+        own = {agent.name: agent for agent in plan.agents}
+        paths = _remaining_path(plan.steps, _expected(plan.steps, {}))
+        # Steps of one plan are told apart by a part of what the plan's own priority is.
+        longest = max(paths.values())
+        priorities = {name: made.priority + path / longest for name, path in paths.items()}
+        steps = self.compile(plan.steps, {**agents, **own}, priorities, prefix)
+        final = plan.final_step or final_step(plan.steps) or plan.steps[-1].id
+        return replace(made, plan=steps, final=final, gates=())
+
+
+def _output_of(step: Step) -> Output:
+    """Return what a step has to produce; what is joined has a kind of its own."""
+    kinds: Mapping[str, OutputKind] = {"list": "json", "json": "json", "files": "files"}
+    kind = kinds.get(step.collect or "")
+    if kind is None or step.output.kind != "text":
+        return step.output
+    return step.output.model_copy(update={"kind": kind})
+
+
+def _check_inputs(steps: Iterable[Step], inputs: Collection[str]) -> None:
+    for step in steps:
+        if problem := named_problem(step.inputs or (), inputs):
             raise PlanError(
                 f"The plan breaks a rule: step {step.id} {problem}.",
                 "Give that input, or correct its name.",
             )
+        if step.plan:
+            _check_inputs(step.plan.steps, inputs)
 
 
-def _check_toolsets(plan: TaskIR, toolsets: Collection[str]) -> None:
-    for agent in plan.agents:
+def _check_toolsets(
+    agents: Iterable[Agent], steps: Iterable[Step], toolsets: Collection[str]
+) -> None:
+    for agent in agents:
         for name in agent.tools:
             if name not in toolsets:
                 has = f"There are {', '.join(sorted(toolsets))}." if toolsets else "There are none."
@@ -257,6 +368,9 @@ def _check_toolsets(plan: TaskIR, toolsets: Collection[str]) -> None:
                     f"which this run doesn't have. {has}",
                     "Configure it (--mcp FILE, --documents FOLDER), or correct its name.",
                 )
+    for step in steps:
+        if step.plan:
+            _check_toolsets(step.plan.agents, step.plan.steps, toolsets)
 
 
 def _apply_recall(
@@ -300,9 +414,29 @@ def _remaining_path(steps: Sequence[Step], expected: Mapping[str, float]) -> dic
     remaining: dict[str, float] = {}
     for step in reversed(steps):
         remaining[step.id] = expected[step.id] + after[step.id]
-        for needed in step.depends_on:
+        for needed in needs_of(step):
             after[needed] = max(after[needed], remaining[step.id])
     return remaining
+
+
+_LATER_FIELDS: Mapping[str, object] = {
+    "inputs": None,
+    "tools": (),
+    "approval": False,
+    "waits_for": (),
+    "source": "",
+    "follows": "",
+    "when": None,
+    "for_each": None,
+    "repeat": None,
+    "plan": (),
+    "final": "",
+    "collect": None,
+    "item": "",
+    "label": "",
+    "digest": "",
+}
+"""Fields that plans of earlier versions didn't have, and what each is where it says nothing."""
 
 
 def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
@@ -312,7 +446,7 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
         for name in ("priority", "persona", "used", "max_attempts"):
             del fields[name]
         # So that plans of earlier versions have the hash that they had.
-        for name, empty in (("inputs", None), ("tools", ()), ("approval", False)):
+        for name, empty in _LATER_FIELDS.items():
             if fields[name] == empty:
                 del fields[name]
         content.append(fields)
@@ -332,9 +466,13 @@ def _fields(value: CompiledPlan | CompiledStep) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
 
 
+_WHOLE = (Output, StepSettings)
+"""Parts that are written with what they leave out, as ever; a condition goes by what it has."""
+
+
 def _dump(value: object) -> object:
-    if isinstance(value, Output | StepSettings):
-        return value.model_dump(mode="json")
+    if isinstance(value, PlanPart):
+        return value.model_dump(mode="json", exclude_unset=not isinstance(value, _WHOLE))
     if isinstance(value, CompiledStep):
         return _fields(value)
     raise TypeError(f"{type(value).__name__} can't be written as JSON")

@@ -92,6 +92,40 @@ class AttemptFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """The condition of a step was looked at, as `Decide` asked."""
+
+    step: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A step has members now: instances, a round, the steps of its plan. `Expand` asked for them.
+
+    Attributes:
+        steps: The members that are new. Each needs only steps already there.
+        done: Ids of those that had succeeded before; they are never launched.
+        approval: Ids of those that a person is asked about when their inputs are there.
+        counted: Ids of the members by which it is decided how the step ended.
+        needed: How many of them have to succeed.
+        is_complete: Whether it gets no more members; else it is asked for again when all it has
+            are over.
+        outcome: How the step ends without more members, or `asked` if a person has to decide
+            whether it gets them; "" where its members decide.
+    """
+
+    step: str
+    steps: tuple[CompiledStep, ...] = ()
+    done: frozenset[str] = frozenset()
+    approval: frozenset[str] = frozenset()
+    counted: tuple[str, ...] = ()
+    needed: int = 0
+    is_complete: bool = True
+    outcome: Literal["", "succeeded", "failed", "asked"] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Approved:
     """A person approved what a step waits for; of the plan, if the step is ""."""
 
@@ -139,6 +173,28 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Decide:
+    """Look whether the step's condition holds, and answer `Decided`."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Work out the step's members, or the next of them, and answer `Expanded`."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The members of a step are over, and so is the step."""
+
+    step: str
+    status: EndStatus
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing runs or can start before a person has answered."""
 
@@ -152,12 +208,14 @@ class Replace:
 class Skip:
     """The step will never run, because `cause`, a required step above it, did not succeed.
 
-    The cause is "" where the plan was rejected.
+    The cause is "" where the plan was rejected. With `by_condition` the steps that it needs were
+    all skipped by a condition, and it is skipped in the same way.
     """
 
     step: str
     cause: str
-    category: Category = Category.UPSTREAM
+    category: Category | None = Category.UPSTREAM
+    by_condition: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +232,26 @@ class Finish:
     status: RunStatus
 
 
-Event = PlanExtended | AttemptFinished | Approved | Rejected | Edited | Cancelled
-Command = Launch | Ask | Wait | Skip | Cancel | Replace | Finish
+Event = (
+    PlanExtended | Expanded | Decided | AttemptFinished | Approved | Rejected | Edited | Cancelled
+)
+Command = Launch | Decide | Expand | Close | Ask | Wait | Skip | Cancel | Replace | Finish
 
 
 @dataclass(slots=True)
 class _Node:
+    """A step, and how far it is.
+
+    Attributes:
+        pending: Steps that it still waits for.
+        parent: The step that it is a member of.
+        by_condition: Whether it was skipped by a condition.
+        is_decided: Whether its condition was found to hold.
+        is_resolving: Whether its condition, or its members, are being worked out.
+        is_expanded: Whether it has all of its members.
+        open: Members that aren't over.
+    """
+
     step: CompiledStep
     order: int
     tier: str
@@ -190,7 +262,16 @@ class _Node:
     asks: bool = False
     begun: bool = False
     waived: bool = False
+    parent: str = ""
+    by_condition: bool = False
+    is_decided: bool = False
+    is_resolving: bool = False
+    is_expanded: bool = False
+    open: int = 0
+    counted: tuple[str, ...] = ()
+    needed: int = 0
     downstream: list[str] = field(default_factory=list[str])
+    followers: list[str] = field(default_factory=list[str])
 
 
 class Schedule:
@@ -201,6 +282,10 @@ class Schedule:
         self._nodes: dict[str, _Node] = {}
         self._ready: dict[str, list[tuple[bool, float, int, str]]] = {}
         self._running: dict[str, int] = {}
+        self._changed: dict[str, None] = {}
+        self._asked: set[str] = set()
+        self._ended: list[_Node] = []
+        self._resolving = 0
         self._unfinished = 0
         self._cancelled = False
         self._plan_asked = False
@@ -209,8 +294,13 @@ class Schedule:
 
     @property
     def statuses(self) -> dict[str, StepStatus]:
-        """Every step's status, by id, in the plan's order."""
+        """Every step's status, by id, in the order in which they came."""
         return {name: node.status for name, node in self._nodes.items()}
+
+    def take_changes(self) -> dict[str, StepStatus]:
+        """Return the statuses that have changed since the last call, by the steps' ids."""
+        changed, self._changed = self._changed, {}
+        return {name: self._nodes[name].status for name in changed}
 
     def advance(self, event: Event) -> list[Command]:
         """Take one event and return what to do about it, in order.
@@ -224,6 +314,10 @@ class Schedule:
         match event:
             case PlanExtended():
                 self._extend(event, commands)
+            case Expanded():
+                self._expand(event, commands)
+            case Decided():
+                self._decided(event, commands)
             case AttemptFinished():
                 self._attempt_finished(event, commands)
             case Approved(step):
@@ -234,6 +328,7 @@ class Schedule:
                 self._edited = not self._cancelled
             case Cancelled():
                 self._cancel(commands)
+        self._settle(commands)
         self._conclude(commands)
         return commands
 
@@ -241,14 +336,22 @@ class Schedule:
         """Launch what may start, and say what there is to wait for, if it is not an attempt."""
         if not self._edited and not self._plan_asked:
             self._launch(commands)
-        is_idle = not any(self._running.values())
+        is_idle = not self._resolving and not any(self._running.values())
         if self._edited:
             if is_idle:
                 commands.append(Replace())
         elif self._unfinished == 0:
             commands.append(Finish(self._status()))
-        elif is_idle and (self._plan_asked or "asked" in self.statuses.values()):
+        elif is_idle and (self._plan_asked or self._asked):
             commands.append(Wait())
+
+    def _set(self, node: _Node, status: StepStatus) -> None:
+        node.status = status
+        self._changed[node.step.id] = None
+        if status == "asked":
+            self._asked.add(node.step.id)
+        else:
+            self._asked.discard(node.step.id)
 
     def _extend(self, plan: PlanExtended, commands: list[Command]) -> None:
         self._check(plan.steps)
@@ -259,45 +362,183 @@ class Schedule:
             commands.append(Ask())
         for step in plan.steps:
             if step.id in plan.done:
-                self._nodes[step.id] = _Node(
-                    step, len(self._nodes), step.tier, pending=0, status="succeeded"
-                )
+                self._add_done(step)
             else:
                 self._add(step, plan, commands)
+
+    def _add_done(self, step: CompiledStep, parent: str = "") -> None:
+        node = _Node(step, len(self._nodes), step.tier, pending=0, parent=parent)
+        self._nodes[step.id] = node
+        self._set(node, "succeeded")
 
     def _check(self, steps: Iterable[CompiledStep]) -> None:
         known = set(self._nodes)
         for step in steps:
             if step.id in known:
                 raise ValueError(f"step {step.id} is in the plan already")
-            if missing := [needed for needed in step.upstream if needed not in known]:
-                raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
+            follows = (step.follows,) if step.follows else ()
+            for needed in (*step.upstream, *step.waits_for, *follows):
+                if needed not in known:
+                    raise ValueError(f"step {step.id} depends on {needed}, which is not there")
             known.add(step.id)
 
-    def _add(self, step: CompiledStep, plan: PlanExtended, commands: list[Command]) -> None:
-        above = [self._nodes[needed] for needed in step.upstream]
+    def _add(
+        self,
+        step: CompiledStep,
+        plan: PlanExtended | Expanded,
+        commands: list[Command],
+        parent: str = "",
+    ) -> None:
+        names = dict.fromkeys((*step.upstream, *step.waits_for))
+        above = [self._nodes[needed] for needed in names]
+        followed = self._nodes[step.follows] if step.follows else None
         node = _Node(
             step,
             len(self._nodes),
             step.tier,
             pending=sum(node.status not in OVER for node in above),
-            under_way=step.id in plan.under_way,
+            under_way=isinstance(plan, PlanExtended) and step.id in plan.under_way,
             asks=step.id in plan.approval,
+            parent=parent,
         )
         self._nodes[step.id] = node
+        self._set(node, "waiting")
         self._unfinished += 1
         for upper in above:
-            upper.downstream.append(step.id)
+            if upper.status not in OVER:
+                upper.downstream.append(step.id)
+        if followed is not None and not followed.is_expanded:
+            if followed.status in OVER:
+                above.append(followed)
+            else:
+                followed.followers.append(step.id)
+                node.pending += 1
         if self._cancelled:
-            self._end(node, "cancelled", commands)
+            self._end(node, "cancelled")
         elif self._plan_rejected:
             commands.append(Skip(step.id, ""))
-            self._end(node, "skipped", commands)
+            self._end(node, "skipped")
         elif blocked := next((n for n in above if _blocks(n)), None):
             commands.append(Skip(step.id, blocked.step.id))
-            self._end(node, "skipped", commands)
+            self._end(node, "skipped")
         elif node.pending == 0:
+            self._enter(node, commands)
+
+    def _enter(self, node: _Node, commands: list[Command]) -> None:
+        """Take a step whose needs are over: it is admitted, unless a condition has left it none."""
+        if cause := self._nothing_left(node):
+            node.by_condition = True
+            commands.append(Skip(node.step.id, cause, None, by_condition=True))
+            self._end(node, "skipped")
+        else:
             self._admit(node, commands)
+
+    def _nothing_left(self, node: _Node) -> str:
+        """Return the cause where all that a step reads was skipped by a condition; "" else."""
+        step = node.step
+        if step.follows and (followed := self._nodes[step.follows]).by_condition:
+            return followed.step.id
+        source = step.source
+        if source and self._nodes[source].by_condition:
+            return source
+        upstream = [self._nodes[name] for name in step.upstream]
+        if upstream and all(above.by_condition for above in upstream):
+            return upstream[0].step.id
+        return ""
+
+    def _decided(self, event: Decided, commands: list[Command]) -> None:
+        node = self._resolved(event.step)
+        if node.status in OVER:
+            return
+        node.is_decided = True
+        if event.holds:
+            self._admit(node, commands)
+        else:
+            node.by_condition = True
+            self._end(node, "skipped")
+
+    def _resolved(self, step: str) -> _Node:
+        node = self._nodes.get(step)
+        if node is None or not node.is_resolving:
+            raise ValueError(f"nothing about step {step} is being worked out")
+        node.is_resolving = False
+        self._resolving -= 1
+        return node
+
+    def _expand(self, event: Expanded, commands: list[Command]) -> None:
+        node = self._resolved(event.step)
+        self._check(event.steps)
+        if node.status in OVER:
+            return
+        if event.outcome == "asked":
+            node.begun = True
+            self._set(node, "asked")
+            commands.append(Ask(node.step.id, 1, begun=True))
+            return
+        if event.outcome:
+            is_optional = event.outcome == "failed" and node.step.optional
+            status: EndStatus = "skipped" if is_optional else event.outcome
+            commands.append(Close(event.step, status))
+            self._end(node, status)
+            return
+        node.counted, node.needed = event.counted, event.needed
+        node.is_expanded = event.is_complete
+        # One more, so that it isn't closed before all of them are there.
+        node.open += len(event.steps) + 1
+        for step in event.steps:
+            if step.id in event.done:
+                self._add_done(step, event.step)
+                node.open -= 1
+            else:
+                self._add(step, event, commands, event.step)
+        if node.is_expanded:
+            self._free_followers(node, commands)
+        node.open -= 1
+        self._close_if_over(node, commands)
+
+    def _free_followers(self, node: _Node, commands: list[Command]) -> None:
+        for name in node.followers:
+            below = self._nodes[name]
+            if below.status != "waiting":
+                continue
+            below.pending -= 1
+            if below.pending == 0 and not self._cancelled:
+                self._enter(below, commands)
+
+    def _close_if_over(self, node: _Node, commands: list[Command]) -> None:
+        if node.open or node.status in OVER:
+            return
+        if node.is_expanded:
+            status = self._group_status(node)
+            commands.append(Close(node.step.id, status))
+            self._end(node, status)
+        elif not self._cancelled:
+            self._resolve(node, Expand(node.step.id), commands)
+
+    def _group_status(self, node: _Node) -> EndStatus:
+        counted = [self._nodes[name] for name in node.counted]
+        if counted and all(member.by_condition for member in counted):
+            node.by_condition = True
+            return "skipped"
+        followed = self._nodes[node.step.follows] if node.step.follows else None
+        lost = sum(
+            member.status != "succeeded" and not _dispensable(member) and not member.by_condition
+            for member in counted
+            # What the followed step did without isn't asked of the one that follows it.
+            if not (followed and followed.status == "succeeded" and self._has_lost_item(member))
+        )
+        if lost <= len(counted) - node.needed:
+            return "succeeded"
+        return "skipped" if node.step.optional else "failed"
+
+    def _has_lost_item(self, member: _Node) -> bool:
+        source = member.step.source or member.step.follows
+        return bool(source) and self._nodes[source].status in ("failed", "skipped")
+
+    def _resolve(self, node: _Node, command: Decide | Expand, commands: list[Command]) -> None:
+        node.is_resolving = True
+        self._resolving += 1
+        commands.append(command)
 
     def _attempt_finished(self, event: AttemptFinished, commands: list[Command]) -> None:
         node = self._nodes.get(event.step)
@@ -307,11 +548,11 @@ class Schedule:
         self._running[node.tier] -= 1
         if event.outcome == "waived":
             node.waived = True
-            self._end(node, "skipped", commands)
+            self._end(node, "skipped")
         elif event.outcome not in ("retry", "asked"):
-            self._end(node, event.outcome, commands)
+            self._end(node, event.outcome)
         elif self._cancelled:
-            self._end(node, "cancelled", commands)
+            self._end(node, "cancelled")
         else:
             node.begun = event.outcome == "asked"
             node.asks = event.asks or node.begun
@@ -324,24 +565,28 @@ class Schedule:
         if not step:
             self._require_plan_asked()
             self._plan_asked = False
-            for node in self._nodes.values():
+            for node in list(self._nodes.values()):
                 if node.status == "waiting" and node.pending == 0:
                     self._admit(node, commands)
             return
         node = self._asked_node(step)
         node.asks = node.begun = False
-        self._queue(node)
+        if node.step.is_group:
+            self._set(node, "running")
+            self._resolve(node, Expand(step), commands)
+        else:
+            self._queue(node)
 
     def _reject(self, step: str, commands: list[Command]) -> None:
         if step:
             node = self._asked_node(step)
-            self._end(node, "skipped" if node.step.optional else "failed", commands)
+            self._end(node, "skipped" if node.step.optional else "failed")
             return
         self._require_plan_asked()
         self._plan_asked, self._plan_rejected = False, True
         for node in self._nodes.values():
             if node.status not in OVER:
-                node.status = "skipped"
+                self._set(node, "skipped")
                 self._unfinished -= 1
                 commands.append(Skip(node.step.id, ""))
 
@@ -361,36 +606,51 @@ class Schedule:
         self._plan_asked = self._edited = False
         self._ready.clear()
         for node in self._nodes.values():
-            if node.status == "running":
+            if node.status == "running" and not node.step.is_group:
                 commands.append(Cancel(node.step.id))
-            elif node.status in ("waiting", "asked", "ready"):
-                node.status = "cancelled"
+            elif node.status not in OVER:
+                self._set(node, "cancelled")
                 self._unfinished -= 1
 
     def _admit(self, node: _Node, commands: list[Command]) -> None:
         """Take a step whose inputs are there: it may run once nobody has to be asked about it."""
-        if self._plan_asked:
+        if self._plan_asked or node.is_resolving:
+            return
+        if node.step.when is not None and not node.is_decided:
+            self._resolve(node, Decide(node.step.id), commands)
+            return
+        if node.step.is_group:
+            self._set(node, "running")
+            self._resolve(node, Expand(node.step.id), commands)
             return
         if not node.asks:
             self._queue(node)
             return
-        node.status = "asked"
+        self._set(node, "asked")
         if not self._edited:
             commands.append(Ask(node.step.id, node.attempts + 1, node.begun))
 
     def _queue(self, node: _Node) -> None:
-        node.status = "ready"
+        self._set(node, "ready")
         # What runs already is launched before anything else may take its room.
         entry = (not node.under_way, -node.step.priority, node.order, node.step.id)
         heapq.heappush(self._ready.setdefault(node.tier, []), entry)
 
-    def _end(self, node: _Node, status: StepStatus, commands: list[Command]) -> None:
-        node.status = status
-        ending = [node]
-        while ending:
-            over = ending.pop()
-            self._unfinished -= 1
-            for name in over.downstream:
+    def _end(self, node: _Node, status: StepStatus) -> None:
+        self._set(node, status)
+        self._unfinished -= 1
+        self._ended.append(node)
+
+    def _settle(self, commands: list[Command]) -> None:
+        """Let the steps that have ended lead to what follows them."""
+        while self._ended:
+            over = self._ended.pop()
+            # First the step that it is a member of: others go by how that ended.
+            if over.parent:
+                parent = self._nodes[over.parent]
+                parent.open -= 1
+                self._close_if_over(parent, commands)
+            for name in (*over.downstream, *(() if over.is_expanded else over.followers)):
                 below = self._nodes[name]
                 if below.status != "waiting":
                     continue
@@ -398,18 +658,17 @@ class Schedule:
                 if self._cancelled:
                     continue
                 if _blocks(over):
-                    below.status = "skipped"
                     commands.append(Skip(name, over.step.id))
-                    ending.append(below)
+                    self._end(below, "skipped")
                 elif below.pending == 0:
-                    self._admit(below, commands)
+                    self._enter(below, commands)
 
     def _launch(self, commands: list[Command]) -> None:
         free = self._limits.max_concurrency - sum(self._running.values())
         while free > 0 and (tier := self._next_tier()) is not None:
             *_, name = heapq.heappop(self._ready[tier])
             node = self._nodes[name]
-            node.status = "running"
+            self._set(node, "running")
             node.attempts += 1
             self._running[tier] = self._running.get(tier, 0) + 1
             free -= 1
@@ -427,7 +686,7 @@ class Schedule:
         return self._limits.tiers.get(tier, self._limits.max_concurrency)
 
     def _status(self) -> RunStatus:
-        nodes = self._nodes.values()
+        nodes = [node for node in self._nodes.values() if not node.parent]
         if not any(node.status == "succeeded" for node in nodes):
             return "failed"
         complete = all(node.status == "succeeded" or _dispensable(node) for node in nodes)
@@ -439,4 +698,4 @@ def _blocks(node: _Node) -> bool:
 
 
 def _dispensable(node: _Node) -> bool:
-    return node.step.optional or node.waived
+    return node.step.optional or node.waived or node.by_condition
