@@ -6,7 +6,8 @@ import ast
 import json
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
@@ -25,6 +26,7 @@ from ..untrusted.json_text import is_nested_over
 
 __all__ = [
     "NOT_READ",
+    "SUFFIXES",
     "Example",
     "Form",
     "Output",
@@ -192,6 +194,10 @@ def _reference(contents: Any) -> str:
 
 
 OutputKind = Literal["text", "json", "python", "shell", "files"]
+SUFFIXES: Mapping[OutputKind, str] = MappingProxyType(
+    {"text": ".md", "json": ".json", "python": ".py", "shell": ".sh", "files": ".md"}
+)
+"""How the name of a file ends that has an output of a kind."""
 Form = Literal["one_line", "number", "yes_no", "list", "table"]
 """What a whole text may have to be; the `form` gate says how each is read."""
 

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 
 from ...errors import InputError, StorageError
 from ...files import READABLE, file_problem, storage_error, write_atomically
 from ...gates.python.layout import file_blocks
-from ...plan.output import OutputKind
+from ...plan.output import SUFFIXES, OutputKind
 from ...plan.task_ir import final_step
 from ...store.result import SwarmResult
 from ...store.step import StepState
@@ -37,9 +36,6 @@ def write_html(path: Path, document: str) -> None:
         raise storage_error(path, len(data), error) from None
 
 
-_SUFFIXES: Mapping[OutputKind, str] = MappingProxyType(
-    {"text": ".md", "json": ".json", "python": ".py", "shell": ".sh", "files": ".md"}
-)
 _NAME_CHARS = 40
 _NOT_IN_NAMES = re.compile(r"[\W_]+")
 
@@ -82,7 +78,7 @@ def artifact_files(
     if result.answer.strip():
         is_last = last is not None and outputs.get(last, "").strip() == result.answer.strip()
         kind: OutputKind = kinds[last] if last is not None and is_last else "text"
-        files[f"answer{'.json' if is_json else _SUFFIXES[kind]}"] = result.answer
+        files[f"answer{'.json' if is_json else SUFFIXES[kind]}"] = result.answer
     for step in result.steps:
         if step.id in outputs:
             files |= _artifact(step, kinds[step.id], outputs[step.id])
@@ -118,7 +114,7 @@ def _artifact(step: StepState, kind: OutputKind, text: str) -> dict[str, str]:
         paths = {block.path: block.text for block in file_blocks(text).files}
         if paths and all(map(_is_inside, paths)):
             return {f"{name}/{path}": content for path, content in paths.items()}
-    return {f"{name}{_SUFFIXES[kind]}": text}
+    return {f"{name}{SUFFIXES[kind]}": text}
 
 
 def _is_inside(path: str) -> bool:
