@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from .prestart import PrestartedRequests
 __all__ = [
     "RunContext",
     "frontier",
+    "needs_of_records",
     "save_step",
     "save_step_aside",
     "step_results",
@@ -34,17 +35,42 @@ __all__ = [
 
 def frontier(plan: CompiledPlan, records: Mapping[str, StepState]) -> tuple[StepState, ...]:
     """Return the succeeded steps that no other succeeded step reads: what an answer is made of."""
-    done = [record for record in records.values() if record.output is not None]
+    plain = [record for record in records.values() if not record.parent]
+    done = [record for record in plain if record.output is not None]
     if plan.final_step is not None and records[plan.final_step].output is not None:
         return (records[plan.final_step],)
     read = {name for record in done for name in record.step.upstream}
     return tuple(record for record in done if record.step.id not in read)
 
 
+def needs_of_records(records: Iterable[StepState]) -> dict[str, tuple[str, ...]]:
+    """Return which steps each step could not begin before, by its id.
+
+    What needs a step with members needs them; a member needs what its step waited for.
+    """
+    known = {record.id: record for record in records}
+
+    def ends_of(name: str) -> Iterator[str]:
+        record = known.get(name)
+        if record is None or not record.members:
+            yield name
+        else:
+            for member in record.members:
+                yield from ends_of(member)
+
+    def needs(record: StepState) -> Iterator[str]:
+        for name in (*record.step.upstream, *record.step.waits_for):
+            yield from ends_of(name)
+        if record.parent in known:
+            yield from needs(known[record.parent])
+
+    return {name: tuple(dict.fromkeys(needs(record))) for name, record in known.items()}
+
+
 def step_results(records: Sequence[StepState]) -> tuple[StepState, ...]:
     """Write down how every step ended, or how far it is in a run that was left early."""
     seconds = seconds_of(records)
-    upstream = {record.id: record.step.upstream for record in records}
+    upstream = needs_of_records(records)
     slack, path = slacks(seconds, upstream), critical_path(seconds, upstream)
     return tuple(
         record.stored(slack_s=slack.get(record.id), critical=record.id in path)
@@ -84,7 +110,7 @@ class RunContext:
         memory: What earlier runs have left; None for a run without.
         prestarted: Requests that are made before the plan is complete.
         plan: The compiled plan; it has no steps before there is one.
-        records: What is known of each step, by its id; a record changes, the mapping doesn't.
+        records: What is known of each step, by its id; members are added as steps are expanded.
         plan_state: The Prefect state that steps without upstream wait for.
         restart_counts: How often each step was begun again after its run had failed; see
             `RunStore.begin_again`.
@@ -103,7 +129,7 @@ class RunContext:
     toolsets: Catalogue = field(default_factory=Catalogue)
     memory: Store | None = None
     plan: CompiledPlan = _NO_PLAN
-    records: Mapping[str, StepState] = field(default_factory=dict[str, StepState])
+    records: dict[str, StepState] = field(default_factory=dict[str, StepState])
     plan_state: State[Any] | None = None
     restart_counts: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -115,8 +141,26 @@ class RunContext:
     def upstream_of(self, step: CompiledStep) -> tuple[StepOutput, ...]:
         """Return what a step reads: inputs of the plan, and the outputs of the steps before it."""
         inputs = (StepOutput(name=name, text=text) for name, text in self.plan.inputs_of(step))
-        outputs = (self.records[name].output for name in step.upstream)
-        return (*inputs, *(output for output in outputs if output is not None))
+        item = (StepOutput(name="item", text=step.item, label=step.label),) if step.item else ()
+        outputs = (output for name in step.upstream for output in self.outputs_of(name))
+        return (*inputs, *item, *outputs)
+
+    def outputs_of(self, name: str) -> Iterator[StepOutput]:
+        """Yield what a step that needs another one reads of it: each instance, or its output."""
+        record = self.records[name]
+        if record.step.for_each is not None:
+            for member in record.members:
+                yield from self.outputs_of(member)
+        elif record.output is not None:
+            label = {"label": record.label} if record.label else {}
+            yield record.output.model_copy(update=label)
+        elif record.parent and record.status == "failed":
+            yield StepOutput(
+                name=name,
+                agent=record.agent,
+                text=f"It failed: {record.reason}",
+                label=record.label,
+            )
 
     @property
     def limits(self) -> CallLimits:

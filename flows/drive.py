@@ -14,8 +14,13 @@ from ..plan.schedule import (
     AttemptFinished,
     Cancel,
     Cancelled,
+    Close,
     Command,
+    Decide,
+    Decided,
+    EndStatus,
     Event,
+    Expand,
     Finish,
     Launch,
     PlanExtended,
@@ -24,6 +29,7 @@ from ..plan.schedule import (
     RunStatus,
     Schedule,
     Skip,
+    StepStatus,
     Wait,
 )
 from ..store.attempt import Attempt, excerpt
@@ -33,6 +39,7 @@ from .approval import Asking
 from .attempt import Attempts
 from .bounds import concurrency_limits
 from .context import RunContext, save_step, save_step_aside
+from .expansion import Expansions
 
 __all__ = ["Driver"]
 
@@ -61,10 +68,12 @@ class Driver:
     restored: frozenset[str] = frozenset()
     clock: Callable[[], float] = field(default=run_time)
     _schedule: Schedule = field(init=False)
+    _expansions: Expansions = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
         init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]
     )
     _ready: set[str] = field(init=False, default_factory=set[str])
+    _fresh: list[str] = field(init=False, default_factory=list[str])
     _waits_since: dict[str, float] = field(init=False, default_factory=dict[str, float])
     _prestarted: frozenset[str] = field(init=False, default=frozenset())
     _status: RunStatus | Literal["edited"] | None = field(init=False, default=None)
@@ -74,6 +83,7 @@ class Driver:
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
         self._schedule = Schedule(limits)
+        self._expansions = Expansions(self.context)
 
     async def drive(self) -> RunStatus | Literal["edited"]:
         """Run the plan to its end; `edited` if another plan is to take its place.
@@ -211,58 +221,101 @@ class Driver:
     def _decide(self, event: Event) -> list[Command]:
         """Have the schedule take an event, and the steps the statuses that it gives them."""
         commands = self._schedule.advance(event)
-        for name, status in self._schedule.statuses.items():
+        for name, status in self._schedule.take_changes().items():
             self.context.records[name].set_status(status)
+            self._note_ready(name, status)
         return commands
 
     async def _carry_out(self, commands: Sequence[Command], event: Event) -> None:
         self._waits = False
         for command in commands:
             match command:
-                case Launch(step, attempt, tier):
-                    if attempt > 1 or step not in self._prestarted:
-                        self.context.emit(StartedEvent(step=step, attempt=attempt, tier=tier))
-                    ready_at = self._waits_since.pop(step, None)
-                    work = self.attempts.run_attempt(command, ready_at)
-                    self._running[step] = asyncio.create_task(work)
-                    # Or steps that start together would all ask their models after the last one.
-                    await asyncio.sleep(0)
+                case Launch():
+                    await self._launch(command)
+                case Decide() | Expand() | Close():
+                    await self._resolve(command)
                 case Ask():
                     begun = event.questions if isinstance(event, AttemptFinished) else ()
                     self.asking.ask(command, begun)
-                case Wait():
-                    self._waits = True
-                case Skip(step, cause, category):
-                    self._skip(step, cause, category)
+                case Skip():
+                    self._skip(command)
                 case Cancel(step):
                     self._running[step].cancel()
+                case Wait():
+                    self._waits = True
                 case Replace():
                     self._status = "edited"
                 case Finish(status):
                     self._status = status
 
-    def _skip(self, step: str, cause: str, category: Category) -> None:
+    async def _launch(self, command: Launch) -> None:
+        step, attempt = command.step, command.attempt
+        if attempt > 1 or step not in self._prestarted:
+            self.context.emit(StartedEvent(step=step, attempt=attempt, tier=command.tier))
+        ready_at = self._waits_since.pop(step, None)
+        work = self.attempts.run_attempt(command, ready_at)
+        self._running[step] = asyncio.create_task(work)
+        # Or steps that start together would all ask their models after the last one.
+        await asyncio.sleep(0)
+
+    async def _resolve(self, command: Decide | Expand | Close) -> None:
+        match command:
+            case Decide(step):
+                holds = self._expansions.decide(self.context.records[step].step)
+                await self._advance(Decided(step, holds))
+                if not holds:
+                    self._report_skipped(step)
+            case Expand(step):
+                await self._expand(step)
+            case Close(step, status):
+                await self._close(step, status)
+
+    async def _expand(self, step: str) -> None:
+        """Give a step with members those that it gets now."""
+        event = await self._expansions.expand(self.context.records[step].step)
+        commands = self._decide(event)
+        for member in event.steps:
+            if member.id in event.done:
+                self._report_attempts(member.id)
+        self._report_ready()
+        await self._carry_out(commands, event)
+
+    async def _close(self, step: str, status: EndStatus) -> None:
+        await self._expansions.close(step, status)
+        self._save(step)
         record = self.context.records[step]
-        if cause:
-            record.end(f"{cause} did not succeed", category)
+        kind: EndKind = "failed" if status == "skipped" else status
+        self.context.emit(_ended(kind, step, None, record.reason or record.summary))
+
+    def _skip(self, command: Skip) -> None:
+        record = self.context.records[command.step]
+        if command.by_condition:
+            record.end(f"{command.cause} was skipped by its condition")
+        elif command.cause:
+            record.end(f"{command.cause} did not succeed", command.category)
         else:
             record.end(self.asking.rejection)
+        self._report_skipped(command.step)
+
+    def _report_skipped(self, step: str) -> None:
         self._save(step)
-        self.context.emit(_ended("skipped", step, None, record.reason))
+        self.context.emit(_ended("skipped", step, None, self.context.records[step].reason))
 
     def _save(self, step: str) -> None:
         save_step(self.context.run, self.context.records[step])
 
     def _report_ready(self) -> None:
         """Emit the steps that have become ready; those that start immediately are ready too."""
-        now = self.clock()
-        for step, record in self.context.records.items():
-            status = record.now
-            if status == "ready":
-                self._waits_since.setdefault(step, now)
-            if status in ("ready", "running") and step not in self._ready:
-                self._ready.add(step)
-                self.context.emit(ReadyEvent(step=step))
+        fresh, self._fresh = self._fresh, []
+        for step in fresh:
+            self.context.emit(ReadyEvent(step=step))
+
+    def _note_ready(self, step: str, status: StepStatus) -> None:
+        if status == "ready":
+            self._waits_since.setdefault(step, self.clock())
+        if status in ("ready", "running") and step not in self._ready:
+            self._ready.add(step)
+            self._fresh.append(step)
 
     def _report_attempts(self, step: str) -> None:
         """Tell of the attempts of a step that had succeeded in an earlier process or run."""

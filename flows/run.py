@@ -35,7 +35,7 @@ from .answer_type import answer_check
 from .approval import Asking
 from .attempt import Attempts
 from .bounds import concurrency_limits
-from .context import RunContext, frontier, save_step, step_results
+from .context import RunContext, frontier, needs_of_records, save_step, step_results
 from .control import RunControl, wait_events
 from .drive import Driver
 from .event_log import event_bus
@@ -338,7 +338,7 @@ class Run:
         decisions = (a.decision for record in records for a in record.attempts if a.decision)
         replanning = sum((decision.usage for decision in decisions), Usage())
         steps = step_results(records)
-        upstream = {record.step.id: record.step.upstream for record in records}
+        upstream = needs_of_records(records)
         spent = time_of_run(context.run, steps, upstream, self._ending.stretches, self.clock())
         calls = planning.usage.requests + replanning.requests + answer.usage.requests
         total_s, stopped_s = (spent.total_s, stopped_among(steps, spent)) if spent else (0.0, 0.0)

@@ -57,6 +57,9 @@ def restore_steps(run: RunStore, records: Mapping[str, StepState]) -> frozenset[
     """Give the records of the steps that had succeeded what is stored of them; return their ids."""
     restored: set[str] = set()
     for name, record in records.items():
+        if record.step.is_group:
+            # Its members are restored, and it by them.
+            continue
         if found := _planned_step(run, record.step):
             step, artifact = found
             record.restore(step, artifact)

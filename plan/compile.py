@@ -14,6 +14,7 @@ from ..errors import PlanError
 from ..inputs.contents import named_problem
 from .conditions import Condition
 from .gate_names import select_gates
+from .items import Item
 from .output import Output, OutputKind, PlanPart
 from .program import Collect, ForEach, Repeat
 from .step import (
@@ -119,6 +120,9 @@ class CompiledStep:
         item: The text of its item, where that is read like an output; "" for nothing.
         label: Its item in a few words, for people.
         digest: SHA-256 of its item; "" for a step that is no instance.
+        about: Its item, whose values its prompt names.
+        index: The number of its item, from 1; 0 for none.
+        round: The number of its round, from 1; 0 for none.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: Run, step and attempt of each memory that all this comes from.
     """
@@ -156,6 +160,9 @@ class CompiledStep:
     item: str = ""
     label: str = ""
     digest: str = ""
+    about: Item | None = None
+    index: int = 0
+    round: int = 0
 
     @property
     def is_group(self) -> bool:
@@ -435,6 +442,9 @@ _LATER_FIELDS: Mapping[str, object] = {
     "item": "",
     "label": "",
     "digest": "",
+    "about": None,
+    "index": 0,
+    "round": 0,
 }
 """Fields that plans of earlier versions didn't have, and what each is where it says nothing."""
 

@@ -309,12 +309,14 @@ class StepOutput(Frozen):
     Attributes:
         name: The step's id, or the input's name.
         agent: The agent that produced it; "" for an input of the plan.
+        label: The item that it is about, in a few words; "" where it is about none.
     """
 
     name: str
     agent: str = ""
     kind: OutputKind = "text"
     text: str
+    label: str = Field(default="", exclude_if=lambda label: not label)
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:

@@ -33,6 +33,7 @@ from .events import (
     DecisionEvent,
     EndedEvent,
     EventSink,
+    ExpandedEvent,
     ExploringEvent,
     FinishedEvent,
     GateEvent,
@@ -72,6 +73,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | CutEvent
         | DecisionEvent
         | EndedEvent
+        | ExpandedEvent
         | ExploringEvent
         | FinishedEvent
         | GateEvent

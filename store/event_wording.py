@@ -17,6 +17,7 @@ from .events import (
     BeganEvent,
     DecisionEvent,
     EndedEvent,
+    ExpandedEvent,
     ExploringEvent,
     FinishedEvent,
     GateEvent,
@@ -58,7 +59,7 @@ class LogState:
             case BeganEvent():
                 self.began_at = event.at
                 self.started.clear()
-            case PlannedEvent():
+            case PlannedEvent() | ExpandedEvent():
                 self.agents.update({step.id: step.agent for step in event.steps})
             case StartedEvent():
                 self.started.add(event.step)
@@ -100,6 +101,8 @@ def _words(event: RunEvent, state: LogState) -> str | None:
             roots = sum(not step.upstream for step in event.steps)
             steps = plural(len(event.steps), "step")
             return f"Plan of {steps}, {roots} of them can start immediately"
+        case ExpandedEvent():
+            return _expanded(event)
         case StartedEvent():
             return f"{_who(event, state)} started: attempt {event.attempt} on {event.tier}"
         case EndedEvent():
@@ -125,6 +128,13 @@ def given_by(way: str, name: str) -> str:
     """Write which way a decision came, and who says that it is theirs: `by form (as "Ann")`."""
     who = f' (as "{one_line(name, _WHO)}")' if name else ""
     return f"by {one_line(way, _WHO)}{who}"
+
+
+def _expanded(event: ExpandedEvent) -> str:
+    names = [step.id for step in event.steps]
+    first = ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]}"
+    words = f"{event.step}: {plural(len(names), 'member')}{f', {first}' if names else ''}"
+    return f"{words} ({event.note})" if event.note else words
 
 
 def _planned(step: PlannedStep) -> str:

@@ -26,6 +26,7 @@ __all__ = [
     "EndKind",
     "EndedEvent",
     "EventSink",
+    "ExpandedEvent",
     "ExploringEvent",
     "FinishedEvent",
     "GateEvent",
@@ -116,6 +117,19 @@ class PlannedStep(BaseModel, frozen=True, extra="ignore"):
     tier: str = ""
     upstream: tuple[str, ...] = ()
     optional: bool = False
+    label: str = ""
+
+
+class ExpandedEvent(RunEvent, frozen=True):
+    """A step has members now: instances, a round, or the steps of the plan inside it.
+
+    Attributes:
+        note: Which items were left out.
+    """
+
+    kind: Literal["expanded"] = "expanded"
+    steps: tuple[PlannedStep, ...] = ()
+    note: str = ""
 
 
 class PlannedEvent(RunEvent, frozen=True):

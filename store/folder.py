@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from ..data_types import moment_of
 from ..errors import RunDamagedError, RunNotFoundError
+from ..plan.ids import is_step_id, sort_key
 from ..settings import home
 from ..untrusted.folder import MOST_BYTES, MOST_TEXT_BYTES, damage_of, read_file
 from ..untrusted.json_text import read_object
@@ -69,7 +70,6 @@ _ADVICE: dict[Kept, str] = {
 }
 _TAIL_BYTES = 65_536
 """Most of the time the last event is far shorter."""
-_STEP = re.compile(r"S[1-9][0-9]{0,8}")
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -84,13 +84,14 @@ class RunFolder(RunFiles):
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
     `facts.json` what its planner is shown in addition, `explored.json` what it looked at first,
     `planned.json` the plan and where it came from, `ahead/` what was answered before that,
-    `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
-    step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
-    its attempts so far or the run that it was taken over from, `artifacts/S1/1/NAME` a file that
-    its first attempt left, `calls/` the journals of calls of tools, `begun/` once more which of
-    them were begun, `python/` what calls of Python go on from, `questions/`, `answers/` and
-    `forms/` what a person was asked and decided, `events.jsonl` what happened, `accounts.jsonl`
-    what calls took, `again.json` how often steps were begun again, `result.json` the result.
+    `recall.json` what the memory made of it, `expansions/S2.json` the items that a step is done
+    for, `plan.json` the compiled plan, `outputs/S1.txt` a step's whole output,
+    `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with its attempts so far
+    or the run that it was taken over from, `artifacts/S1/1/NAME` a file that its first attempt
+    left, `calls/` the journals of calls of tools, `begun/` once more which of them were begun,
+    `python/` what calls of Python go on from, `questions/`, `answers/` and `forms/` what a person
+    was asked and decided, `events.jsonl` what happened, `accounts.jsonl` what calls took,
+    `again.json` how often steps were begun again, `result.json` the result.
     """
 
     @staticmethod
@@ -323,7 +324,7 @@ class RunFolder(RunFiles):
     def _step_names(self, folder: str, suffix: str) -> tuple[str, ...]:
         """The steps that a folder has files of, in the order of the steps' numbers."""
         names = (name.removesuffix(suffix) for name in self.names(folder, suffix))
-        return tuple(sorted(filter(_STEP.fullmatch, names), key=lambda name: (len(name), name)))
+        return tuple(sorted(filter(is_step_id, names), key=sort_key))
 
     def write_result(self, result: SwarmResult) -> None:
         """Write the result."""

@@ -39,6 +39,7 @@ SINGLE: dict[RecordKind, str] = {
 """Records that have files of their own: `recall.json`, and with a key `recall-2.json`."""
 KEYED: dict[RecordKind, str] = {
     "answer": "answers",
+    "expansion": "expansions",
     "form": "forms",
     "prestart": "ahead",
     "question": "questions",
@@ -72,7 +73,7 @@ def name_of(what: Kept, key: str = "") -> str:
             return f"{what}/{key}.jsonl" if key else what
         case "tool_state":
             return f"{TOOL_STATE}/{key}/calls.json"
-        case "answer" | "form" | "prestart" | "question":
+        case "answer" | "expansion" | "form" | "prestart" | "question":
             return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]
         case _:
             return f"{SINGLE[what]}-{key}.json" if key else f"{SINGLE[what]}.json"

@@ -51,6 +51,7 @@ __all__ = [
 
 RecordKind = Literal[
     "answer",
+    "expansion",
     "exploration",
     "facts",
     "form",
@@ -65,9 +66,10 @@ RecordKind = Literal[
 
 `source_plan`: the plan that a run was given where its parameters can't hold it. `planning`: the
 plan, and where it came from. `exploration`, `facts`: what the orchestrator looked at first, and is
-shown. `recall`: what the memory made of the plan; its key is how often that had been edited.
-`prestart`: what was answered before there was a plan. `question`, `answer`, `form`: what a person
-is asked and decided, and the forms in Prefect's UI. `trace`: the run's span.
+shown. `expansion`: the items that a step is done for. `recall`: what the memory made of the plan;
+its key is how often that had been edited. `prestart`: what was answered before there was a plan.
+`question`, `answer`, `form`: what a person is asked and decided, and the forms in Prefect's UI.
+`trace`: the run's span.
 """
 DEFERRED: frozenset[RecordKind] = frozenset(
     {"exploration", "facts", "planning", "prestart", "recall", "trace"}

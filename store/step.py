@@ -72,6 +72,10 @@ class StepState(BaseModel):
     taken_from: TakenFrom | None = Field(
         default=None, description="The run that did it, where it was taken over; no attempts then."
     )
+    parent: str = Field(default="", description="The step that it is an instance or a part of.")
+    label: str = Field(default="", description="Its item in a few words.")
+    digest: str = Field(default="", description="SHA-256 of its item.")
+    summary: str = Field(default="", description="What its members came to, where it has some.")
 
     _step: CompiledStep = PrivateAttr()
     _planned_step: CompiledStep = PrivateAttr()
@@ -83,11 +87,20 @@ class StepState(BaseModel):
     _partial_text: str = PrivateAttr(default="")
     _advice: str = PrivateAttr(default="")
     _prepared: int = PrivateAttr(default=0)
+    _members: tuple[str, ...] = PrivateAttr(default=())
 
     @classmethod
-    def of(cls, step: CompiledStep) -> StepState:
-        """Return the state of a step that has not begun."""
-        state = cls(id=step.id, agent=step.agent, prompt=step.prompt, status="unfinished")
+    def of(cls, step: CompiledStep, parent: str = "") -> StepState:
+        """Return the state of a step that has not begun; `parent` is what it is a member of."""
+        state = cls(
+            id=step.id,
+            agent=step.agent,
+            prompt=step.prompt,
+            status="unfinished",
+            parent=parent,
+            label=step.label,
+            digest=step.digest,
+        )
         state._step = state._planned_step = step
         return state
 
@@ -132,6 +145,11 @@ class StepState(BaseModel):
         return self._prepared
 
     @property
+    def members(self) -> tuple[str, ...]:
+        """Ids of its instances, rounds or inner steps so far."""
+        return self._members
+
+    @property
     def decision(self) -> Decision | None:
         """What the last attempt's failure led to; None if there is no attempt, or it succeeded."""
         return self.attempts[-1].decision if self.attempts else None
@@ -172,6 +190,19 @@ class StepState(BaseModel):
         """Take an attempt that passed all gates; its artifact is the step's output."""
         self.attempts = (*self.attempts, attempt)
         self._take(artifact, output_ref, task_runs)
+
+    def add_members(self, members: Sequence[str]) -> None:
+        """Take instances, rounds or inner steps that it has now."""
+        self._members = (*self._members, *members)
+
+    def close(
+        self, output: StepOutput | None, output_ref: str, task_runs: Sequence[str], summary: str
+    ) -> None:
+        """Take what its members came to; no output where too many of them failed."""
+        self.task_runs, self.summary = tuple(task_runs), summary
+        if output is not None:
+            self._output, self.output_ref = output, output_ref
+            self.excerpt = excerpt(output.text)
 
     def keep(self, artifact: str, output_ref: str, task_runs: Sequence[str]) -> None:
         """Take the last attempt's text, although it is cut off."""

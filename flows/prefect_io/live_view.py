@@ -10,7 +10,7 @@ from ...report.page import AttemptView, RunView, StepView
 from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult
 from ...store.step import StepState
-from ..context import RunContext, step_results
+from ..context import RunContext, needs_of_records, step_results
 
 __all__ = ["LiveRun"]
 
@@ -39,7 +39,7 @@ class LiveRun:
         """
         records = self.context.records
         steps = result.steps if result else step_results([*records.values()])
-        needs = {name: record.step.upstream for name, record in records.items()}
+        needs = needs_of_records(records.values())
         has_run = any(step.attempts for step in steps)
         metrics = result.metrics if result else measure(steps, needs, 0) if has_run else None
         answer = result.answer if result else ""

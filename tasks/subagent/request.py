@@ -301,6 +301,7 @@ def _quote(text: str, label: str, *, short: bool = False) -> Quote:
 
 
 def _label(text: StepOutput) -> str:
+    about = f", {called(text.label)}" if text.label else ""
     if not text.agent:
-        return f"Input {called(text.name)}:"
-    return f"Result of {called(text.name)} ({called(text.agent)}):"
+        return f"Input {called(text.name)}{about}:"
+    return f"Result of {called(text.name)} ({called(text.agent)}){about}:"

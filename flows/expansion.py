@@ -1,0 +1,318 @@
+"""Steps with members: their conditions, items, rounds and inner steps, as the run has them now."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..data_types import Frozen
+from ..errors import Category, ItemsError
+from ..plan.compile import CompiledStep
+from ..plan.conditions import describe_condition, holds
+from ..plan.expand import followers_of, inner_steps, instances_of, needed_of, round_of
+from ..plan.items import (
+    Item,
+    file_items,
+    is_pattern,
+    item_of,
+    items_in,
+    key_of,
+    names_matching,
+    rows_of,
+    select_items,
+)
+from ..plan.output import StepOutput
+from ..plan.pointers import MISSING
+from ..plan.program import ForEach, Repeat
+from ..plan.schedule import EndStatus, Expanded
+from ..store.events import ExpandedEvent, PlannedStep
+from ..store.step import StepState
+from ..text import plural
+from ..untrusted.json_text import NoJsonError, read_json
+from .context import RunContext
+from .stored_plan import restore_steps
+
+__all__ = ["Expansions", "StoredItems"]
+
+
+class StoredItem(Frozen):
+    """An item as a run keeps it."""
+
+    value: Any = None
+    label: str = ""
+    trusted: bool = False
+    source: str = ""
+
+
+class StoredItems(Frozen):
+    """The items that a step is done for; `note` says which were left out."""
+
+    step: str
+    items: tuple[StoredItem, ...] = ()
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Expansions:
+    """Works out conditions and members. What it finds is stored before the schedule gets it."""
+
+    context: RunContext
+
+    def decide(self, step: CompiledStep) -> bool:
+        """Say whether a step's condition holds; where it doesn't, the step's state says why."""
+        condition = step.when
+        if condition is None or holds(condition, self._value_of):
+            return True
+        self.context.records[step.id].end(
+            f"its condition doesn't hold: {describe_condition(condition)}"
+        )
+        return False
+
+    async def expand(self, step: CompiledStep) -> Expanded:
+        """Return the members that a step gets now, after they are stored."""
+        if step.for_each is not None:
+            return await self._instances(step, step.for_each)
+        if step.repeat is not None:
+            return await self._round(step, step.repeat)
+        members = inner_steps(step)
+        final = f"{step.id}.{step.final}"
+        return await self._expanded(step, members, counted=(final,), needed=1)
+
+    async def close(self, step: str, status: EndStatus) -> None:
+        """Give a step with members its output, from theirs."""
+        record = self.context.records[step]
+        output = self._output_of(record) if status == "succeeded" else None
+        ref = ""
+        if output is not None:
+            ref = await asyncio.to_thread(self.context.run.write_output, step, output.text)
+        members = [self.context.records[name] for name in record.members]
+        task_runs = [run for member in members for run in member.task_runs]
+        lost = [member for member in members if member.status in ("failed", "skipped")]
+        note = _note(record, members, lost)
+        if output is None and not record.reason:
+            record.end(note)
+        record.close(output, ref, task_runs, note)
+
+    # --- for each -----------------------------------------------------------------------------
+
+    async def _instances(self, step: CompiledStep, for_each: ForEach) -> Expanded:
+        if step.follows:
+            followed = self.context.records[step.follows]
+            members = followers_of(step, [self.context.records[n].step for n in followed.members])
+            return await self._counted(step, for_each, members)
+        try:
+            found = await self._items(step, for_each)
+        except ItemsError as error:
+            self.context.records[step.id].end(str(error), error.category)
+            return Expanded(step.id, outcome="failed")
+        items = [Item(item.value, item.label, item.trusted, item.source) for item in found.items]
+        self.context.records[step.id].summary = found.note
+        return await self._counted(step, for_each, instances_of(step, items))
+
+    async def _counted(
+        self, step: CompiledStep, for_each: ForEach, members: tuple[CompiledStep, ...]
+    ) -> Expanded:
+        counted = tuple(member.id for member in members)
+        return await self._expanded(step, members, counted, needed_of(for_each, len(members)))
+
+    async def _items(self, step: CompiledStep, for_each: ForEach) -> StoredItems:
+        run = self.context.run
+        stored = await asyncio.to_thread(run.record, "expansion", StoredItems, step.id)
+        if stored is not None:
+            return stored
+        # An output of 10,000 items takes its time to read.
+        selection = await asyncio.to_thread(
+            lambda: select_items(for_each, list(self._all_items(step, for_each)))
+        )
+        notes = [
+            f"{plural(count, 'item')} {words}"
+            for count, words in (
+                (selection.unmet, "didn't meet `where`"),
+                (selection.repeated, "had the key of an earlier one"),
+                (len(selection.rest), "were over max_items"),
+            )
+            if count
+        ]
+        items = tuple(
+            StoredItem(value=item.value, label=item.label, trusted=item.trusted, source=item.source)
+            for item in selection.items
+        )
+        found = StoredItems(step=step.id, items=items, note=", ".join(notes))
+        await asyncio.to_thread(run.write_record, "expansion", found, step.id)
+        return found
+
+    def _all_items(self, step: CompiledStep, for_each: ForEach) -> Iterator[Item]:
+        items, at = for_each.items, for_each.at or ""
+        if not isinstance(items, str):
+            yield from (item_of(value, trusted=True) for value in items)
+        elif step.source:
+            record = self.context.records[step.source]
+            text = record.output.text if record.output is not None else ""
+            yield from map(item_of, items_in(text, at, f"output of {step.source}"))
+        else:
+            texts = dict(self.context.plan.inputs)
+            if items in texts:
+                yield from map(item_of, rows_of(items, texts[items], at))
+            elif is_pattern(items) and (names := names_matching(items, texts)):
+                yield from file_items(names)
+            else:
+                has = ", ".join(texts) or "none"
+                raise ItemsError(
+                    f"No input matches {items!r}. The inputs are: {has}.",
+                    "Give the files (--file), or correct the name.",
+                )
+
+    # --- repeat -------------------------------------------------------------------------------
+
+    async def _round(self, step: CompiledStep, repeat: Repeat) -> Expanded:
+        record = self.context.records[step.id]
+        rounds = [self.context.records[name] for name in record.members]
+        if rounds:
+            last = rounds[-1]
+            if last.output is None:
+                return self._ended(record, rounds[:-1], repeat, f"round {len(rounds)} failed")
+            if self._is_done(repeat, rounds):
+                record.summary = f"ended after {plural(len(rounds), 'round')}: {_end_of(repeat)}"
+                return Expanded(step.id, outcome="succeeded")
+            if len(rounds) >= repeat.max_rounds:
+                reason = f"{plural(len(rounds), 'round')} passed without its end: {_end_of(repeat)}"
+                return self._ended(record, rounds, repeat, reason)
+        member = round_of(step, len(rounds) + 1)
+        return await self._expanded(step, (member,), is_complete=False)
+
+    def _ended(
+        self, record: StepState, rounds: list[StepState], repeat: Repeat, reason: str
+    ) -> Expanded:
+        """End a repetition that has not reached its end."""
+        if repeat.at_end == "partial" and rounds:
+            record.summary = f"partial: {reason}"
+            return Expanded(record.id, outcome="succeeded")
+        record.end(reason, Category.LOGIC)
+        return Expanded(record.id, outcome="failed")
+
+    def _is_done(self, repeat: Repeat, rounds: list[StepState]) -> bool:
+        if repeat.until == "no_new_items":
+            *before, last = [self._found(repeat, each) for each in rounds]
+            seen = {key for found in before for key, _ in found}
+            return all(key in seen for key, _ in last)
+        value = _value(rounds[-1].output)
+        return holds(repeat.until, lambda step: value if step is None else MISSING)
+
+    def _found(self, repeat: Repeat, round_: StepState) -> list[tuple[str | None, Any]]:
+        text = round_.output.text if round_.output is not None else ""
+        values = items_in(text, repeat.at, f"output of {round_.id}")
+        return [(key_of(value, repeat.key), value) for value in values]
+
+    # --- outputs ------------------------------------------------------------------------------
+
+    def _output_of(self, record: StepState) -> StepOutput | None:
+        step = record.step
+        members = [self.context.records[name] for name in record.members]
+        done = [member.output for member in members if member.output is not None]
+        if step.for_each is not None:
+            return _joined(step, list(self.context.outputs_of(step.id)))
+        if step.repeat is not None:
+            if step.repeat.until == "no_new_items":
+                return self._gathered(step, step.repeat, members)
+            return _renamed(done[-1], step) if done else None
+        final = self.context.records[f"{step.id}.{step.final}"].output
+        return _renamed(final, step) if final is not None else None
+
+    def _gathered(self, step: CompiledStep, repeat: Repeat, rounds: list[StepState]) -> StepOutput:
+        values: dict[str, Any] = {}
+        for each in rounds:
+            if each.output is not None:
+                for key, value in self._found(repeat, each):
+                    values.setdefault(key or f"none {len(values)}", value)
+        text = json.dumps(list(values.values()), ensure_ascii=False, indent=2)
+        return StepOutput(name=step.id, agent=step.agent, kind="json", text=text)
+
+    async def _expanded(
+        self,
+        step: CompiledStep,
+        members: tuple[CompiledStep, ...],
+        counted: tuple[str, ...] = (),
+        needed: int = 0,
+        *,
+        is_complete: bool = True,
+    ) -> Expanded:
+        records = {member.id: StepState.of(member, step.id) for member in members}
+        restored = await asyncio.to_thread(restore_steps, self.context.run, records)
+        self.context.records.update(records)
+        self.context.records[step.id].add_members([*records])
+        self.context.emit(_event(step, members, self.context.records[step.id].summary))
+        wanted = "steps" in self.context.options.approve
+        approval = frozenset(member.id for member in members if wanted and member.approval)
+        return Expanded(step.id, members, restored, approval, counted, needed, is_complete)
+
+    def _value_of(self, step: str | None) -> object:
+        record = self.context.records.get(step or "")
+        return MISSING if record is None else _value(record.output)
+
+
+def _value(output: StepOutput | None) -> object:
+    """Return an output as a condition looks at it; MISSING where there is none."""
+    if output is None:
+        return MISSING
+    if output.kind == "json":
+        try:
+            return read_json(output.text)
+        except NoJsonError:
+            return output.text
+    return output.text.strip()
+
+
+def _joined(step: CompiledStep, outputs: list[StepOutput]) -> StepOutput:
+    """Join the outputs of instances: a JSON list where all are JSON, else a text with headings."""
+    values = [_value(output) for output in outputs if output.kind == "json"]
+    if len(values) == len(outputs):
+        text = json.dumps(values, ensure_ascii=False, indent=2)
+        return StepOutput(name=step.id, agent=step.agent, kind="json", text=text)
+    parts = (f"## {output.label or output.name}\n\n{output.text}" for output in outputs)
+    return StepOutput(name=step.id, agent=step.agent, text="\n\n".join(parts))
+
+
+def _renamed(output: StepOutput, step: CompiledStep) -> StepOutput:
+    return output.model_copy(update={"name": step.id})
+
+
+def _end_of(repeat: Repeat) -> str:
+    if repeat.until == "no_new_items":
+        return "nothing new was found"
+    return describe_condition(repeat.until)
+
+
+_NAMED = 5
+
+
+def _note(record: StepState, members: list[StepState], lost: list[StepState]) -> str:
+    parts = [record.summary] if record.summary else []
+    if record.step.for_each is not None:
+        done = sum(member.status == "succeeded" for member in members)
+        parts.insert(0, f"{done} of {plural(len(members), 'instance')} succeeded")
+    if lost:
+        names = ", ".join(member.id for member in lost[:_NAMED])
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        parts.append(f"without {names}{more}")
+    return "; ".join(parts)
+
+
+def _event(step: CompiledStep, members: tuple[CompiledStep, ...], note: str) -> ExpandedEvent:
+    return ExpandedEvent(
+        step=step.id,
+        note=note,
+        steps=tuple(
+            PlannedStep(
+                id=member.id,
+                agent=member.agent,
+                tier=member.tier,
+                upstream=member.upstream,
+                optional=member.optional,
+                label=member.label,
+            )
+            for member in members
+        ),
+    )
