@@ -69,6 +69,7 @@ def needs_of_records(records: Iterable[StepState]) -> dict[str, tuple[str, ...]]
 
 def step_results(records: Sequence[StepState]) -> tuple[StepState, ...]:
     """Write down how every step ended, or how far it is in a run that was left early."""
+    records = _in_order(records)
     seconds = seconds_of(records)
     upstream = needs_of_records(records)
     slack, path = slacks(seconds, upstream), critical_path(seconds, upstream)
@@ -76,6 +77,18 @@ def step_results(records: Sequence[StepState]) -> tuple[StepState, ...]:
         record.stored(slack_s=slack.get(record.id), critical=record.id in path)
         for record in records
     )
+
+
+def _in_order(records: Sequence[StepState]) -> list[StepState]:
+    """Return steps in the plan's order, members behind their step."""
+    known = {record.id: record for record in records}
+
+    def within(record: StepState) -> Iterator[StepState]:
+        yield record
+        for member in record.members:
+            yield from within(known[member])
+
+    return [each for record in records if not record.parent for each in within(record)]
 
 
 def save_step(run: RunStore, record: StepState) -> None:

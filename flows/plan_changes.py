@@ -22,6 +22,7 @@ from ..errors import (
 )
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.documents import plan_from
+from ..plan.step import placed_steps
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
@@ -246,16 +247,15 @@ def steps_written(source: Planned, edited: TaskIR) -> frozenset[str]:
 
     They are all but those that a plan of the orchestrator's still has as it wrote them.
     """
-    steps = edited.steps
-    if source.planning.source != "orchestrator":
-        return frozenset(step.id for step in steps)
     before, after = _agents_of(source.plan), _agents_of(edited)
-    return frozenset(step.id for step in steps if before.get(step.id) != after[step.id])
+    if source.planning.source != "orchestrator":
+        return frozenset(after)
+    return frozenset(name for name in after if before.get(name) != after[name])
 
 
 def _agents_of(plan: TaskIR) -> dict[str, tuple[str, str]]:
-    prompts = {agent.name: agent.system_prompt for agent in plan.agents}
-    return {step.id: (step.agent, prompts[step.agent]) for step in plan.steps}
+    placed = placed_steps(plan.agents, plan.steps)
+    return {each.id: (each.step.agent, each.agent.system_prompt) for each in placed}
 
 
 def keep_unchanged(run: RunStore, plan: CompiledPlan) -> None:

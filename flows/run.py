@@ -18,6 +18,7 @@ from ..models.provider_waits import refused_providers, waits_to
 from ..models.remote import open_models
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.schedule import RunStatus
+from ..plan.step import Agent, placed_steps
 from ..plan.task_ir import TaskIR
 from ..settings import home
 from ..store.approvals import Approvals
@@ -224,7 +225,7 @@ class Run:
         replaced = sum(record.revision for record in records.values())
         replacements = Replacements(context, left=max(0, options.policy.replans - replaced))
         mitigations = self.recalled.mitigations if self.recalled else ()
-        self._memories = Memories(context, self.planned.plan.agents, mitigations)
+        self._memories = Memories(context, _agents(self.planned.plan), mitigations)
         self._attempts = Attempts(context, replacements, self._memories)
         self._asking = Asking(context, Approvals(folder), self.edits)
         self._driver = Driver(context, self._attempts, self._asking, self._restored)
@@ -367,6 +368,12 @@ class Run:
                 ", ".join(names),
                 self.context.run.place(),
             )
+
+
+def _agents(plan: TaskIR) -> tuple[Agent, ...]:
+    """Return the agents who do a plan's steps, those of plans inside steps, too."""
+    placed = placed_steps(plan.agents, plan.steps)
+    return tuple({each.agent.name: each.agent for each in placed}.values())
 
 
 def _planned(plan: CompiledPlan) -> PlannedEvent:

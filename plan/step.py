@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
@@ -16,6 +16,7 @@ __all__ = [
     "TIERS",
     "Agent",
     "InnerPlan",
+    "PlacedStep",
     "Step",
     "StepId",
     "StepSettings",
@@ -24,6 +25,7 @@ __all__ = [
     "TierName",
     "final_step",
     "needs_of",
+    "placed_steps",
     "source_of",
 ]
 
@@ -153,6 +155,27 @@ class InnerPlan(PlanPart):
     final_step: StepId | None = Field(
         default=None, description="The step whose output is the outer step's output."
     )
+
+
+class PlacedStep(NamedTuple):
+    """A step that an agent does, at any depth of a plan; `id` says where: `S2.S1`."""
+
+    id: str
+    step: Step
+    agent: Agent
+
+
+def placed_steps(
+    agents: Iterable[Agent], steps: Iterable[Step], prefix: str = ""
+) -> Iterator[PlacedStep]:
+    """Yield the steps that agents do, those of plans inside steps, too, in the plan's order."""
+    known = {agent.name: agent for agent in agents}
+    for step in steps:
+        if step.plan is not None:
+            inner = (*known.values(), *step.plan.agents)
+            yield from placed_steps(inner, step.plan.steps, f"{prefix}{step.id}.")
+        elif step.agent:
+            yield PlacedStep(prefix + step.id, step, known[step.agent])
 
 
 def source_of(step: Step) -> str | None:

@@ -20,6 +20,7 @@ from ..memory.learning.reward import DEFAULTS, reward_of
 from ..memory.store import Store, find_open_store
 from ..plan.compile import StepRecall
 from ..plan.output import OutputKind
+from ..plan.step import placed_steps
 from ..plan.task_ir import ANY_AGENT, TaskIR, TaskType, Tier
 from ..store.attempt import Attempt, excerpt
 from ..store.result import Recall
@@ -152,20 +153,20 @@ def recall_request(
             are named `any`.
         ladder: The tiers that a step of a given one may climb, that one first.
     """
-    agents = {agent.name: agent for agent in plan.agents}
-    tiers: set[Tier] = {agent.tier for agent in plan.agents}
+    placed = list(placed_steps(plan.agents, plan.steps))
+    tiers: set[Tier] = {each.agent.tier for each in placed}
     ladders = {tier: ladder(tier) for tier in tiers}
     questions = tuple(
         StepQuestion(
-            step=step.id,
+            step=name,
             prompt=step.prompt,
             task_type=task_type_of(plan.task_type, step.output.kind),
             agent=step.agent,
-            system_prompt=agents[step.agent].system_prompt,
-            ladder=ladders[agents[step.agent].tier],
-            named=step.id in written and step.agent != ANY_AGENT,
+            system_prompt=agent.system_prompt,
+            ladder=ladders[agent.tier],
+            named=name in written and step.agent != ANY_AGENT,
         )
-        for step in plan.steps
+        for name, step, agent in placed
     )
     return RecallRequest(run=run, place=place, namespace=namespace, seed=seed, questions=questions)
 

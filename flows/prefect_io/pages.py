@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -44,6 +45,7 @@ __all__ = [
 ]
 
 
+_NOT_IN_KEYS = re.compile(r"[^a-z0-9]+")
 _AT_ONCE = 200  # the most that a server gives back
 
 
@@ -63,7 +65,7 @@ class PageStore:
 
     def key(self, page: str) -> str:
         """Return a page's key: `swarm-answer-RUN`, `swarm-s1-RUN`."""
-        return f"swarm-{page.lower()}-{self.run_id}"
+        return f"swarm-{_NOT_IN_KEYS.sub('-', page.lower()).strip('-')}-{self.run_id}"
 
     def link(self, page: str) -> str:
         """Return where a page is, seen from another one in either UI; "" if it isn't made yet."""

@@ -10,6 +10,7 @@ from pydantic import Field
 from ...data_types import Frozen
 from ...errors import Category, UnavailableError
 from ...metrics.clock import Stretch
+from ...plan.ids import is_step_id
 from ...plan.output import OutputKind, StepOutput
 from ...plan.task_ir import TierName
 from ...quoting import PromptPart, Quote, called, with_quotes
@@ -302,6 +303,7 @@ def _quote(text: str, label: str, *, short: bool = False) -> Quote:
 
 def _label(text: StepOutput) -> str:
     about = f", {called(text.label)}" if text.label else ""
+    name = text.name if is_step_id(text.name) else called(text.name)
     if not text.agent:
-        return f"Input {called(text.name)}{about}:"
-    return f"Result of {called(text.name)} ({called(text.agent)}){about}:"
+        return f"Input {name}{about}:"
+    return f"Result of {name} ({called(text.agent)}){about}:"
