@@ -21,6 +21,7 @@ __all__ = [
     "ForgettingUnfinishedError",
     "GateError",
     "InputError",
+    "ItemsError",
     "MemoryStoreError",
     "ModelError",
     "ModelFailedError",
@@ -293,6 +294,12 @@ class StepTimeoutError(SwarmError):
     """An attempt did not end within its step's `timeout_s`."""
 
     category = Category.TIMEOUT
+
+
+class ItemsError(SwarmError):
+    """What a step is to be done for can't be listed: no JSON, no list, or too many items."""
+
+    category = Category.LOGIC
 
 
 class BudgetExceededError(SwarmError):

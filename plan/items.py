@@ -1,0 +1,344 @@
+"""The items that a step is done for: found in outputs and inputs, chosen, told apart. Pure.
+
+docs/reference/plan_programs.md says what `for_each` means.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+from typing import Any, cast
+
+from ..errors import ItemsError
+from ..inputs.contents import is_json_lines, kind_of
+from ..text import one_line, plural, whole_characters
+from ..untrusted.json_text import NoJsonError, read_json
+from .conditions import holds
+from .pointers import MISSING, describe_place, kind_of_value, value_at
+from .program import ForEach
+
+__all__ = [
+    "MOST_ITEMS",
+    "Item",
+    "ItemSelection",
+    "canonical_json",
+    "digest_of",
+    "file_items",
+    "full_text",
+    "is_pattern",
+    "item_of",
+    "items_in",
+    "key_of",
+    "names_matching",
+    "rows_of",
+    "select_items",
+]
+
+MOST_ITEMS = 10_000
+"""The most items that anybody may agree to."""
+_LABEL = 60
+_LOOKED_AT = 1_000
+"""Characters of a text of which a label is made."""
+_NAMING = ("title", "name", "label", "id", "key", "url", "path", "question")
+"""Fields that say which item it is, in the order of preference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of what a step is done for.
+
+    Attributes:
+        value: Its value, as JSON has it; the name of an input that is an item.
+        label: A short text in one line, for people.
+        trusted: Whether it is written in the plan.
+        source: The name of the input that is the item; "" where it isn't one.
+    """
+
+    value: Any
+    label: str
+    trusted: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSelection:
+    """Which items a step is done for.
+
+    Attributes:
+        items: They, at most `max_items` of them, in their order.
+        rest: Those after them: more than `max_items`.
+        unmet: How many items `where` didn't hold for.
+        repeated: How many items had the key of an earlier one.
+        asks: Whether a person decides if `rest` is done as well.
+    """
+
+    items: tuple[Item, ...]
+    rest: tuple[Item, ...] = ()
+    unmet: int = 0
+    repeated: int = 0
+    asks: bool = False
+
+
+def item_of(value: Any, *, trusted: bool = False) -> Item:
+    """Make a value of JSON an item, with a label for people."""
+    return Item(value, _label(value), trusted)
+
+
+def file_items(names: Iterable[str]) -> list[Item]:
+    """Make inputs items, each by its name."""
+    return [Item(name, one_line(name, _LABEL), source=name) for name in names]
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        named = (fields[name] for name in (*_NAMING, *fields) if name in fields)
+        value = next((each for each in named if isinstance(each, str) and each.strip()), fields)
+    text = value if isinstance(value, str) else _compact(value)
+    return one_line(text[:_LOOKED_AT], _LABEL) or kind_of_value(value)
+
+
+def full_text(item: Item) -> str:
+    """Return an item as a text that a prompt may quote: a text as it is, else as indented JSON."""
+    if isinstance(item.value, str):
+        return whole_characters(item.value)
+    return whole_characters(json.dumps(item.value, ensure_ascii=False, indent=2))
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+_WHOLE_FLOAT = re.compile(r"\.0(?![0-9])|[0-9][eE]")
+
+
+def canonical_json(value: Any) -> str:
+    """Write a value such that equal values, and no others, are the same text.
+
+    Numbers are equal by value, 1.0 and 1; true is no number. The text is ASCII: halves of
+    characters are escapes.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    if _WHOLE_FLOAT.search(text):
+        exact = json.loads(text, parse_float=_number)
+        text = json.dumps(exact, sort_keys=True, separators=(",", ":"))
+    return text
+
+
+def _number(text: str) -> float | int:
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def digest_of(item: Item) -> str:
+    """Return the SHA-256 of an item's canonical JSON, as 64 hexadecimal digits."""
+    return _digest(item.value)
+
+
+def key_of(value: Any, key: str) -> str | None:
+    """Return what tells a value apart from others; None if it has nothing at that pointer.
+
+    Args:
+        value: An item's value.
+        key: The pointer; "" is the whole value. A null there counts as nothing.
+
+    Raises:
+        ValueError: It isn't a pointer.
+    """
+    found = value_at(value, key)
+    return None if found is MISSING or (key and found is None) else _digest(found)
+
+
+def items_in(text: str, at: str, noun: str = "output") -> list[Any]:
+    """Return the elements of a list in a JSON text.
+
+    Args:
+        text: The text, such as the output of a step.
+        at: A pointer to the list; "" is the whole text.
+        noun: What to call it in errors, such as "output of S1".
+
+    Raises:
+        ItemsError: It isn't JSON, or there is no list; says what is there instead.
+        ValueError: `at` isn't a pointer.
+    """
+    try:
+        value: Any = read_json(text.removeprefix("\ufeff"), halves=True)
+    except NoJsonError as error:
+        raise ItemsError(
+            f"The {noun} is not JSON, so there are no items in it: {error}.",
+            "It has to be one JSON document, with nothing before or after it.",
+        ) from None
+    found = value_at(value, at)
+    if isinstance(found, list):
+        return cast("list[Any]", found)
+    where = f" at {at}" if at else ""
+    raise ItemsError(
+        f"The {noun} has no list{where}: {describe_place(value, at)}.",
+        "Point `at` to the list, or have one written there.",
+    )
+
+
+def rows_of(name: str, text: str, at: str = "") -> list[Any]:
+    """Return the items that an input has: rows, elements or lines.
+
+    By the name's end it is CSV, TSV, JSON or JSON Lines; by its beginning where the name says
+    nothing. A row of CSV is an object of texts by the names in the first row. A file .csv whose
+    first row has no comma may have semicolons or tabs. Blank lines are no rows.
+
+    Args:
+        name: The input's name.
+        text: Its text.
+        at: A pointer to the list, for JSON alone.
+
+    Raises:
+        ItemsError: It is none of these, isn't what its name says, or there is no list; says where.
+        ValueError: `at` isn't a pointer.
+    """
+    noun = f"input {name}"
+    text = text.removeprefix("\ufeff")
+    kind = kind_of(name)
+    if kind == "text":
+        kind = "JSON" if text.lstrip()[:1] in ("[", "{") else kind
+    if kind not in ("CSV", "JSON"):
+        raise ItemsError(
+            f"The {noun} has no rows: by its name it is neither CSV, TSV, JSON nor JSON Lines.",
+            "Give it a name that ends in .csv, .tsv, .json or .jsonl, or one item a file.",
+        )
+    if kind == "JSON" and not is_json_lines(name):
+        return items_in(text, at, noun)
+    if at:
+        raise ItemsError(f"The {noun} has rows, and nothing in them is at {at}.", "Leave `at` out.")
+    return _lines(text, noun) if kind == "JSON" else _rows(text, noun, _delimiter(name, text))
+
+
+def _lines(text: str, noun: str) -> list[Any]:
+    found: list[Any] = []
+    # Not splitlines, which also splits at characters that JSON allows inside a string.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(read_json(line, halves=True))
+        except NoJsonError as error:
+            raise ItemsError(
+                f"Line {number:,} of the {noun} is not JSON: {error.problem} in column "
+                f"{error.column:,}.",
+                "Write one JSON document a line.",
+            ) from None
+    return found
+
+
+def _delimiter(name: str, text: str) -> str:
+    if PurePath(name).suffix.lower() == ".tsv":
+        return "\t"
+    first = text.lstrip("\r\n").partition("\n")[0]
+    return next((mark for mark in (",", ";", "\t") if mark in first), ",")
+
+
+def _rows(text: str, noun: str, delimiter: str) -> list[Any]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header: list[str] = []
+    rows: list[Any] = []
+    try:
+        for row in reader:
+            if not row:
+                continue
+            if not header:
+                header = _header(row, noun)
+            elif len(row) == len(header):
+                rows.append(dict(zip(header, row, strict=True)))
+            else:
+                raise ItemsError(
+                    f"The row that ends in line {reader.line_num:,} of the {noun} has "
+                    f"{plural(len(row), 'field')}, and the first row has {len(header):,}.",
+                    "Give each row as many; put a field with a separator or a line break in it "
+                    "in quotation marks.",
+                )
+    except csv.Error as error:
+        raise ItemsError(
+            f"The {noun} can't be read as rows, in line {reader.line_num:,}: {error}.",
+            "Check its quotation marks; give texts of over 131,072 characters as JSON Lines.",
+        ) from None
+    if not header:
+        raise ItemsError(f"The {noun} has no rows: it is blank.", "Give it a first row of names.")
+    return rows
+
+
+def _header(row: list[str], noun: str) -> list[str]:
+    names = [name.strip() for name in row]
+    for place, name in enumerate(names):
+        problem = (
+            "has no name"
+            if not name
+            else "has the name of an earlier one, " + repr(name)
+            if name in names[:place]
+            else ""
+        )
+        if problem:
+            raise ItemsError(
+                f"Column {place + 1:,} of the {noun} {problem}.",
+                "Give each column a name of its own in the first row.",
+            )
+    return names
+
+
+def is_pattern(items: str) -> bool:
+    """Say whether the `items` of a `for_each` is a pattern over the names of inputs."""
+    return any(mark in items for mark in "*?[")
+
+
+def names_matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """Return the names that a pattern such as `*.pdf` matches; capital letters count."""
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
+def select_items(for_each: ForEach, items: Sequence[Item]) -> ItemSelection:
+    """Choose what a step is done for: by `where`, each once, and at most `max_items`.
+
+    Args:
+        for_each: What the plan says.
+        items: All items, in their order.
+
+    Raises:
+        ItemsError: There are more than `max_items` and that is a failure, or more than 10,000
+            where a person decides.
+    """
+    met = [item for item in items if _is_met(for_each, item)]
+    chosen: list[Item] = []
+    seen = set[str]()
+    for item in met:
+        key = key_of(item.value, for_each.key)
+        if key is None or key not in seen:
+            chosen.append(item)
+        if key is not None:
+            seen.add(key)
+    most, rest = for_each.max_items, chosen[for_each.max_items :]
+    asks = bool(rest) and for_each.too_many == "ask"
+    if (rest and for_each.too_many == "fail") or (asks and len(chosen) > MOST_ITEMS):
+        bound = "max_items is" if for_each.too_many == "fail" else "the most are"
+        raise ItemsError(
+            f"There are {plural(len(chosen), 'item')}, and {bound} "
+            f"{most if for_each.too_many == 'fail' else MOST_ITEMS:,}.",
+            "Raise `max_items`, narrow `where`, or set `too_many: first`.",
+        )
+    return ItemSelection(
+        tuple(chosen[:most]), tuple(rest), len(items) - len(met), len(met) - len(chosen), asks
+    )
+
+
+def _is_met(for_each: ForEach, item: Item) -> bool:
+    def value_of(step: str | None) -> object:
+        return item.value if step is None else MISSING
+
+    return for_each.where is None or holds(for_each.where, value_of)
