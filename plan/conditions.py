@@ -112,7 +112,7 @@ class Condition(PlanPart):
             key = name if info.by_alias is False else field.alias or name
             if name in _MAY_BE_NULL and self.gives(name):
                 fields.setdefault(key, None)
-            elif getattr(self, name) is None:
+            elif getattr(self, name) == field.default:
                 fields.pop(key, None)
         return fields
 
@@ -122,7 +122,9 @@ class Condition(PlanPart):
             return NotImplemented
         return super().__eq__(other) and _nulls(self) == _nulls(other)
 
-    __hash__ = PlanPart.__hash__
+    def __hash__(self) -> int:
+        """Return a hash of what has one: values of JSON needn't."""
+        return hash((self.step, self.at, self.matches))
 
     def gives(self, operator: str) -> bool:
         """Say whether an operator is given; only `is` and `is_not` may be given as null."""
@@ -214,7 +216,7 @@ def are_equal(one: object, other: object) -> bool:
             if fields.keys() != others.keys():
                 return False
             pending += [(fields[name], others[name]) for name in fields]
-        elif not _are_equal_parts(first, second):
+        elif not _are_equal_parts(cast("object", first), cast("object", second)):
             return False
     return True
 
@@ -271,9 +273,9 @@ def _operator_in_words(condition: Condition, operator: str) -> str:
         case "in_":
             return f"is one of {', '.join(map(_value, condition.in_ or ()))}"
         case "over":
-            return f"is over {condition.over:g}"
+            return f"is over {_value(condition.over)}"
         case "under":
-            return f"is under {condition.under:g}"
+            return f"is under {_value(condition.under)}"
         case "exists":
             return "exists" if condition.exists else "doesn't exist"
         case "empty":
@@ -284,6 +286,8 @@ def _operator_in_words(condition: Condition, operator: str) -> str:
 
 def _value(value: object) -> str:
     """Write a value: a plain word as it is, so that a text isn't taken for anything else."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     is_word = isinstance(value, str) and value.replace("_", "").replace("-", "").isalpha()
     if is_word and value not in ("true", "false", "null"):
         return one_line(cast("str", value), _VALUE_SHOWN)

@@ -115,7 +115,7 @@ def round_id(step: str, number: int) -> str:
         ValueError: The id is a round's already, or the number isn't from 1 to 999,999.
     """
     *outer, last = parse_id(step)
-    if last.round or number == 0:
+    if last.round or number < 1:
         raise ValueError(f"{step} with the number {number} is not the id of a round")
     return _written(*outer, last._replace(round=number))
 

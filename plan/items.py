@@ -243,7 +243,8 @@ def _delimiter(name: str, text: str) -> str:
     if PurePath(name).suffix.lower() == ".tsv":
         return "\t"
     first = text.lstrip("\r\n").partition("\n")[0]
-    return next((mark for mark in (",", ";", "\t") if mark in first), ",")
+    outside = "".join(first.split('"')[::2])
+    return next((mark for mark in (",", ";", "\t") if mark in outside), ",")
 
 
 def _rows(text: str, noun: str, delimiter: str) -> list[Any]:
@@ -277,19 +278,15 @@ def _rows(text: str, noun: str, delimiter: str) -> list[Any]:
 
 def _header(row: list[str], noun: str) -> list[str]:
     names = [name.strip() for name in row]
-    for place, name in enumerate(names):
-        problem = (
-            "has no name"
-            if not name
-            else "has the name of an earlier one, " + repr(name)
-            if name in names[:place]
-            else ""
-        )
-        if problem:
+    earlier = set[str]()
+    for number, name in enumerate(names, 1):
+        if not name or name in earlier:
+            problem = f"the name of an earlier one, {name!r}" if name else "no name"
             raise ItemsError(
-                f"Column {place + 1:,} of the {noun} {problem}.",
+                f"Column {number:,} of the {noun} has {problem}.",
                 "Give each column a name of its own in the first row.",
             )
+        earlier.add(name)
     return names
 
 
@@ -323,17 +320,21 @@ def select_items(for_each: ForEach, items: Sequence[Item]) -> ItemSelection:
             chosen.append(item)
         if key is not None:
             seen.add(key)
-    most, rest = for_each.max_items, chosen[for_each.max_items :]
+    wanted, rest = chosen[: for_each.max_items], chosen[for_each.max_items :]
     asks = bool(rest) and for_each.too_many == "ask"
-    if (rest and for_each.too_many == "fail") or (asks and len(chosen) > MOST_ITEMS):
-        bound = "max_items is" if for_each.too_many == "fail" else "the most are"
+    if rest and for_each.too_many == "fail":
         raise ItemsError(
-            f"There are {plural(len(chosen), 'item')}, and {bound} "
-            f"{most if for_each.too_many == 'fail' else MOST_ITEMS:,}.",
+            f"There are {plural(len(chosen), 'item')}, and max_items is {for_each.max_items:,}.",
             "Raise `max_items`, narrow `where`, or set `too_many: first`.",
         )
+    if asks and len(chosen) > MOST_ITEMS:
+        raise ItemsError(
+            f"There are {plural(len(chosen), 'item')}, and a step is done for at most "
+            f"{MOST_ITEMS:,}.",
+            "Narrow `where`, or set `too_many: first`.",
+        )
     return ItemSelection(
-        tuple(chosen[:most]), tuple(rest), len(items) - len(met), len(met) - len(chosen), asks
+        tuple(wanted), tuple(rest), len(items) - len(met), len(met) - len(chosen), asks
     )
 
 

@@ -26,7 +26,7 @@ _MOST_KEPT = 200_000
 
 _FLAGS = re.compile(r"\(\?([aims]+)\)")
 _GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
-_QUANTIFIER = re.compile(r"([*+?])|\{(?=[0-9,])([0-9]*)(,?)([0-9]*)\}")
+_QUANTIFIER = re.compile(r"([*+?])|\{(?=[0-9,])([0-9]*+)(?:(,)([0-9]*+))?\}")
 _ESCAPED = re.compile(r"\\(?:x..|u.{4}|U.{8}|N\{[^}]*\}|0[0-7]{0,2}|.)", re.DOTALL)
 _ANCHORS = ("^", "$", "\\A", "\\Z", "\\b", "\\B")
 _REFUSED = (
@@ -113,7 +113,7 @@ class _Reader:
                 raise _Refused(name)
         found = _GROUP.match(pattern, at)
         if found is None:
-            raise _Refused(f"{pattern[at : at + 3]!r}, and only (?:…) and flags at its beginning")
+            raise _Refused(f"the group {pattern[at : at + 4]}…")
         self._at = found.end()
         node = self._choice(depth + 1)
         self._at += 1
@@ -331,22 +331,31 @@ class _Automaton:
 
 @lru_cache(maxsize=16)
 def _automaton(pattern: str) -> _Automaton:
-    return _Automaton(pattern)
+    """Make an automaton.
+
+    Raises:
+        ValueError: It isn't a regular expression, or not one that is searched for; says why.
+    """
+    if len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"the regular expression has over {LONGEST_PATTERN} characters")
+    try:
+        with warnings.catch_warnings():
+            # What later versions of Python read otherwise, such as a set within a set.
+            warnings.simplefilter("error")
+            re.compile(pattern)
+        return _Automaton(pattern)
+    except (re.error, OverflowError, RecursionError, Warning) as error:
+        raise ValueError(f"it is not a regular expression: {error}") from None
+    except _Refused as error:
+        raise ValueError(f"the regular expression has {error}, which is not searched for") from None
 
 
 def pattern_problem(pattern: str) -> str:
     """Say why an expression isn't searched for; "" if it is."""
-    if len(pattern) > LONGEST_PATTERN:
-        return f"the regular expression has over {LONGEST_PATTERN} characters"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            re.compile(pattern)
         _automaton(pattern)
-    except (re.error, OverflowError, RecursionError, Warning) as error:
-        return f"it is not a regular expression: {error}"
-    except _Refused as error:
-        return f"the regular expression has {error}, which is not searched for"
+    except ValueError as error:
+        return str(error)
     return ""
 
 

@@ -25,7 +25,7 @@ __all__ = ["LONGEST_VALUE", "WrittenPrompt", "fields_in", "fields_problem", "wri
 
 LONGEST_VALUE = 300
 """Characters of a value that stands in a prompt itself; a longer one is quoted below."""
-_PLACE = re.compile(r"\{(?:(index|round)|item((?:\.[^{}.\r\n]{1,80}+)*+))\}")
+_PLACE = re.compile(r"\{(?:(index|round)|item((?:\.[^{}.\r\n]{1,200}+)*+))\}")
 _BREAKS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 # A straight one, too: to a model any of them may end a quotation.
@@ -118,4 +118,4 @@ def _in_marks(text: str) -> str:
     """Write a value in quotation marks that nothing in it can close."""
     single = _DOUBLE_MARKS.sub("'", text)
     plain = _CONTROLS.sub("", single.replace("\t", " "))
-    return f"“{visible(plain, strict=True)}”"
+    return f"“{visible(plain)}”"

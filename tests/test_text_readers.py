@@ -113,6 +113,14 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
     "tasks.planner.plan_coverage.items": of("tasks.planner.plan_coverage.listed_items"),
     "tasks.planner.line_format.lines": of("tasks.planner.line_format.read_lines", "o"),
     "tasks.planner.line_format.line": of("tasks.planner.line_format.asked_in"),
+    "plan.items.json": of("plan.items.items_in", "/a"),
+    "plan.items.csv": of("plan.items.rows_of", first=("a.csv",)),
+    "plan.items.lines": of("plan.items.rows_of", first=("a.jsonl",)),
+    "plan.pointers.place": lambda text: of("plan.pointers.describe_place", "/a")({text: 1}),
+    "plan.regular_expression.found": of("plan.regular_expression.is_found", first=("(a|{)*1",)),
+    "plan.templates.written": lambda text: of(
+        "plan.templates.written", of("plan.items.item_of")(text), 1
+    )(text),
     "quoting.called": of("quoting.called"),
     "quoting.quoted": of("quoting.quoted"),
     "quoting.uncopied": of(
