@@ -147,6 +147,23 @@ def test_a_pipeline_behind_a_condition_may_have_no_items() -> None:
     assert instances("S3", work("S1"), maybe, follows) == Range(0, 2)
 
 
+def test_what_needs_a_step_whose_items_a_condition_may_skip_may_be_skipped_too() -> None:
+    steps = [
+        work("S1", when=WHEN),
+        work("S2", for_each={"items": "S1"}),
+        work("S3", depends_on=["S2"]),
+    ]
+    assert instances("S3", *steps) == Range(0, 1)
+
+
+def test_reviewers_of_a_plan_inside_have_nothing_to_read_where_its_last_step_may_be_skipped() -> (
+    None
+):
+    review = {"agent": "Ann", "votes": 3}
+    step = around("S1", work("S1"), work("S2", depends_on=["S1"], when=WHEN), review=review)
+    assert found("S1", step).requests == Range(1, 2 * ATTEMPTS + 3)
+
+
 def test_a_plan_inside_multiplies_with_items_and_rounds() -> None:
     step = around(
         "S1",
