@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from ..data_types import Finite, Frozen
 from ..errors import PlanError
 from ..inputs.contents import named_problem
 from .gate_names import select_gates
+from .review import CompiledBestOf, CompiledReview, compile_best_of, compile_review
 from .task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
 
 __all__ = [
@@ -99,6 +100,8 @@ class CompiledStep:
         approval: Whether a person is asked before it begins.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: Run, step and attempt of each memory that all this comes from.
+        review: Who reviews what it made; None for nobody.
+        best_of: How its first attempt is made of samples; None for a single answer.
     """
 
     id: str
@@ -122,6 +125,8 @@ class CompiledStep:
     used: tuple[tuple[str, str, int], ...] = ()
     tools: tuple[str, ...] = ()
     approval: bool = False
+    review: CompiledReview | None = None
+    best_of: CompiledBestOf | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +226,8 @@ def compile_plan(
                 inputs=step.inputs,
                 tools=agents[step.agent].tools,
                 approval=step.approval,
+                review=compile_review(step.review, agents, rules),
+                best_of=compile_best_of(step.best_of, agents, rules),
             ),
             recalled.get(step.id),
             rules,
@@ -312,7 +319,10 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
         for name in ("priority", "persona", "used", "max_attempts"):
             del fields[name]
         # So that plans of earlier versions have the hash that they had.
-        for name, empty in (("inputs", None), ("tools", ()), ("approval", False)):
+        for name, empty in (
+            *(("inputs", None), ("tools", ()), ("approval", False)),
+            *(("review", None), ("best_of", None)),
+        ):
             if fields[name] == empty:
                 del fields[name]
         content.append(fields)
@@ -337,4 +347,6 @@ def _dump(value: object) -> object:
         return value.model_dump(mode="json")
     if isinstance(value, CompiledStep):
         return _fields(value)
+    if isinstance(value, CompiledReview | CompiledBestOf):
+        return asdict(value)
     raise TypeError(f"{type(value).__name__} can't be written as JSON")

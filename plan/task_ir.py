@@ -296,6 +296,7 @@ class TaskIR(PlanPart):
             if other := assigned.get((step.agent, step.prompt)):
                 raise ValueError(f"step {step.id} gives {step.agent!r} the same prompt as {other}")
             _check_gates(step, rules.gates)
+            _check_reviewers(step, self.agents)
             if rules.inputs is not None:
                 _check_inputs(step, rules.inputs.union(self.inputs))
             assigned[step.agent, step.prompt] = step.id
@@ -469,6 +470,26 @@ def _check_gates(step: Step, known: frozenset[str] | None) -> None:
         if known is not None and gate not in known:
             names = ", ".join(sorted(known))
             raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {names}")
+
+
+def _check_reviewers(step: Step, agents: Iterable[Agent]) -> None:
+    """Refuse a reviewer or judge that there isn't, or that works with tools."""
+    found = {agent.name: agent for agent in agents}
+    asked = (
+        ("review", step.review.agent if step.review else ""),
+        ("best_of", step.best_of.judging_agent if step.best_of else ""),
+    )
+    for where, name in asked:
+        if name and name not in found:
+            known = ", ".join(map(repr, found))
+            raise ValueError(
+                f"step {step.id} names an unknown agent {name!r} in {where}; there are {known}"
+            )
+        if name and found[name].tools:
+            raise ValueError(
+                f"step {step.id} names {name!r} in {where}, who works with tools; whoever reviews "
+                "or judges only reads: name an agent without tools"
+            )
 
 
 def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:
