@@ -30,8 +30,8 @@ __all__ = ["PlanReader", "first_requests", "plan_reading"]
 async def first_requests(context: RunContext, plan: TaskIR) -> Sequence[SubagentRequest]:
     """Return the first requests of the steps that need no other step, for a plan so far.
 
-    None for what has to be summarised first, and for steps with tools: what these do isn't undone
-    where the plan is written on without them.
+    None for what has to be summarised first, for the samples of a step, and for steps with tools:
+    what these do isn't undone where the plan is written on without them.
 
     Raises:
         PlanError: A step names an input that isn't given.
@@ -48,7 +48,7 @@ async def first_requests(context: RunContext, plan: TaskIR) -> Sequence[Subagent
     requests = (
         attempt_request(so_far, records[step.id], Launch(step.id, 1, step.tier), None)
         for step in compiled.steps
-        if not step.upstream
+        if not step.upstream and step.best_of is None
     )
     cuts = options.policy.long_inputs == "cut"
     return [

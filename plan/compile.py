@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from .gate_names import select_gates
 from .items import Item
 from .output import Output, OutputKind, PlanPart
 from .program import Collect, ForEach, Repeat
+from .review import CompiledBestOf, CompiledReview, compile_best_of, compile_review
 from .step import (
     Agent,
     InnerPlan,
@@ -125,6 +126,8 @@ class CompiledStep:
         round: The number of its round, from 1; 0 for none.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: Run, step and attempt of each memory that all this comes from.
+        review: Who reviews what it made; None for nobody.
+        best_of: How its first attempt is made of samples; None for a single answer.
     """
 
     id: str
@@ -163,6 +166,8 @@ class CompiledStep:
     about: Item | None = None
     index: int = 0
     round: int = 0
+    review: CompiledReview | None = None
+    best_of: CompiledBestOf | None = None
 
     @property
     def is_group(self) -> bool:
@@ -316,6 +321,8 @@ class _Compiler:
             inputs=step.inputs,
             tools=agent.tools if agent else (),
             approval=step.approval,
+            review=compile_review(step.review, agents, self.rules),
+            best_of=compile_best_of(step.best_of, agents, self.rules),
         )
         if not (step.when or step.for_each or step.repeat or step.collect):
             return made
@@ -445,6 +452,8 @@ _LATER_FIELDS: Mapping[str, object] = {
     "about": None,
     "index": 0,
     "round": 0,
+    "review": None,
+    "best_of": None,
 }
 """Fields that plans of earlier versions didn't have, and what each is where it says nothing."""
 
@@ -485,4 +494,6 @@ def _dump(value: object) -> object:
         return value.model_dump(mode="json", exclude_unset=not isinstance(value, _WHOLE))
     if isinstance(value, CompiledStep):
         return _fields(value)
+    if isinstance(value, CompiledReview | CompiledBestOf):
+        return asdict(value)
     raise TypeError(f"{type(value).__name__} can't be written as JSON")

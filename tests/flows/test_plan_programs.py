@@ -120,10 +120,6 @@ def test_a_step_whose_condition_does_not_hold_is_skipped_and_the_run_completes()
 
 
 def test_a_step_is_repeated_until_its_condition_holds() -> None:
-    def reply(prompt: str) -> str:
-        left = 3 - prompt.count("problems")
-        return json.dumps({"problems": ["x"] * (left if "Result of" in prompt else 2)})
-
     plan = plan_of(
         {
             "id": "S1",
