@@ -25,7 +25,7 @@ from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
 from .bounds import Estimate, estimate
 from .context import RunContext
-from .plan_changes import step_digests
+from .plan_changes import step_digests, work_digest
 
 __all__ = [
     "LOOK_S",
@@ -297,7 +297,7 @@ class Asking:
                 or self.approvals.ask(plain_question(name, record, command.attempt, at))
                 for name in names
             )
-        digest = self._digests[command.step]
+        digest = self._digests.get(command.step) or work_digest(record.step)
         if not record.attempts:
             return (self.approvals.ask(step_question(record.step, digest, at)),)
         again = self.context.restart_counts.get(command.step, 0)

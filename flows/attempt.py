@@ -29,6 +29,7 @@ from ..tasks.failure_router import Bounds, route
 from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .candidate import Candidate, Candidates, Inspections
+from .collect import collect_candidate
 from .context import RunContext, save_step
 from .control import wait_events
 from .memory import Memories
@@ -40,6 +41,9 @@ from .timing import AttemptTimes, StepSpans, other_answers
 __all__ = ["Attempts"]
 
 _DIFF_CHARS = 2000
+_NO_MODEL = Decision(
+    action="FAIL", rule="collect", reason="no model made it: another attempt would be the same"
+)
 _NOT_DRAWN = (BudgetExceededError, ApprovalNeededError)
 
 
@@ -133,6 +137,9 @@ class Attempts:
         self, record: StepState, launch: Launch, decision: Decision | None
     ) -> list[Candidate]:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
+        if record.step.collect is not None:
+            states = self._edges(record)
+            return [await collect_candidate(self.context, self._candidates, record, launch, states)]
         best_of = record.step.best_of if decision is None else None
         judge = best_of.judge if best_of else None
         number = decision.samples if decision else best_of.samples if best_of else 1
@@ -178,8 +185,7 @@ class Attempts:
         Args:
             done: The steps that are over already.
         """
-        steps = self.context.plan.steps
-        roots = [step for step in steps if not step.upstream and step.best_of is None]
+        roots = [step for step in self.context.plan.steps if step.is_root]
         await self.context.prestarted.settle_on(
             attempt_request(self.context, self.context.records[step.id], launch, None)
             for step in roots
@@ -247,7 +253,7 @@ class Attempts:
             ref = await self._store_output(launch.step, best.artifact)
             record.succeed(attempt, best.artifact, ref, task_runs)
             return AttemptFinished(launch.step, "succeeded")
-        decision = self._route(record, attempt)
+        decision = _NO_MODEL if record.step.collect else self._route(record, attempt)
         self._emit_decision(launch, decision)
         record.fail(attempt, decision, best.artifact, best.progress, task_runs)
         if best.category is Category.TRUNCATED:
@@ -255,7 +261,8 @@ class Attempts:
         if decision.tier is not None:
             asks = decision.action == "ASK"
             return AttemptFinished(launch.step, "retry", decision.tier, asks)
-        return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
+        is_skip = decision.action == "SKIP" or (decision is _NO_MODEL and record.step.optional)
+        return AttemptFinished(launch.step, "skipped" if is_skip else "failed")
 
     async def _store_output(self, step: str, artifact: str) -> str:
         return await asyncio.to_thread(self.context.run.write_output, step, artifact)

@@ -50,6 +50,7 @@ __all__ = [
     "step_digests",
     "steps_written",
     "unchanged_steps",
+    "work_digest",
 ]
 
 
@@ -206,6 +207,19 @@ def step_digests(plan: CompiledPlan) -> dict[str, str]:
             content["review"] = asdict(step.review)
         digests[step.id] = _digest(content)
     return digests
+
+
+def work_digest(step: CompiledStep) -> str:
+    """Return a hash of what a member of a step is asked for, its item among it."""
+    content = {
+        "instructions": step.instructions,
+        "prompt": step.prompt,
+        "output": step.output.model_dump(mode="json"),
+        "gates": step.gates,
+        "tools": step.tools,
+        "item": step.digest,
+    }
+    return _digest(content)
 
 
 def read_compiled(data: Mapping[str, Any]) -> CompiledPlan | None:

@@ -13,6 +13,7 @@ from ..errors import MemoryStoreError
 from ..models.streaming import streaming_to
 from ..plan.compile import StepDefaults, compile_plan
 from ..plan.schedule import Launch
+from ..plan.step import needs_of
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.result import Recall
 from ..store.step import StepState
@@ -48,7 +49,7 @@ async def first_requests(context: RunContext, plan: TaskIR) -> Sequence[Subagent
     requests = (
         attempt_request(so_far, records[step.id], Launch(step.id, 1, step.tier), None)
         for step in compiled.steps
-        if not step.upstream and step.best_of is None
+        if step.is_root
     )
     cuts = options.policy.long_inputs == "cut"
     return [
@@ -63,7 +64,7 @@ async def _recall(context: RunContext, plan: TaskIR) -> Recall | None:
     if context.memory is None:
         return None
     request = recall_request_of(context, plan, context.memory)
-    steps = {step.id for step in plan.steps if not step.depends_on}
+    steps = {step.id for step in plan.steps if not needs_of(step)}
     try:
         return Recall(steps=await asyncio.to_thread(advise_on, request, steps))
     except MemoryStoreError:

@@ -12,6 +12,8 @@ from typing import Any, Literal
 from ..data_types import Finite, Frozen
 from ..errors import PlanError
 from ..inputs.contents import named_problem
+from .bounds import extent_problem
+from .collect import collected_output
 from .conditions import Condition
 from .gate_names import select_gates
 from .items import Item
@@ -174,6 +176,12 @@ class CompiledStep:
         """Whether others do its work: instances, rounds, or the steps of its plan."""
         return bool(self.for_each or self.repeat or self.plan)
 
+    @property
+    def is_root(self) -> bool:
+        """Whether it is one request to a model that waits for nothing."""
+        waits = self.upstream or self.waits_for or self.follows or self.when
+        return not (waits or self.is_group or self.collect or self.best_of)
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledPlan:
@@ -244,6 +252,10 @@ def compile_plan(
     _check_inputs(plan.steps, plan.inputs)
     if toolsets is not None:
         _check_toolsets(plan.agents, plan.steps, toolsets)
+    if problem := extent_problem(plan):
+        raise PlanError(
+            f"The plan {problem}.", "Lower max_items or max_rounds, or divide the plan."
+        )
     recalled = {step.step: step for step in recall}
     if durations is None:
         durations = {name: step.expected_s for name, step in recalled.items() if step.expected_s}
@@ -298,7 +310,7 @@ class _Compiler:
         priority: float,
     ) -> CompiledStep:
         agent = agents.get(step.agent)
-        output = _output_of(step)
+        output = collected_output(step.collect, step.output) if step.collect else step.output
         source = source_of(step) or ""
         follows = source if source and earlier[source].for_each else ""
         waits_for = [name for name in needs_of(step) if name not in step.depends_on]
@@ -348,15 +360,6 @@ class _Compiler:
         steps = self.compile(plan.steps, {**agents, **own}, priorities, prefix)
         final = plan.final_step or final_step(plan.steps) or plan.steps[-1].id
         return replace(made, plan=steps, final=final, gates=())
-
-
-def _output_of(step: Step) -> Output:
-    """Return what a step has to produce; what is joined has a kind of its own."""
-    kinds: Mapping[str, OutputKind] = {"list": "json", "json": "json", "files": "files"}
-    kind = kinds.get(step.collect or "")
-    if kind is None or step.output.kind != "text":
-        return step.output
-    return step.output.model_copy(update={"kind": kind})
 
 
 def _check_inputs(steps: Iterable[Step], inputs: Collection[str]) -> None:

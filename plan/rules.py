@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..inputs.contents import named_problem
+from .collect import collected_output_problem
 from .conditions import Condition
 from .program import ForEach
 from .step import Agent, InnerPlan, Step, final_step, source_of
@@ -194,6 +195,8 @@ def _check_without_agent(step: Step, name: str) -> None:
     for field in ("collect", "agent", "prompt", *_OF_AGENTS, *others):
         if field != what and getattr(step, field):
             raise ValueError(f"step {name} has {what}, so it can't have {field}")
+    if step.collect and (problem := collected_output_problem(step.collect, step.output)):
+        raise ValueError(f"step {name}: {problem}")
     if step.collect and not step.depends_on:
         raise ValueError(f"step {name} collects, but depends on nothing")
 
