@@ -21,6 +21,7 @@ from ..plan.schedule import (
     EndStatus,
     Event,
     Expand,
+    Expanded,
     Finish,
     Launch,
     PlanExtended,
@@ -235,7 +236,8 @@ class Driver:
                 case Decide() | Expand() | Close():
                     await self._resolve(command)
                 case Ask():
-                    begun = event.questions if isinstance(event, AttemptFinished) else ()
+                    has_questions = isinstance(event, AttemptFinished | Expanded)
+                    begun = event.questions if has_questions else ()
                     self.asking.ask(command, begun)
                 case Skip():
                     self._skip(command)

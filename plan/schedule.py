@@ -113,6 +113,7 @@ class Expanded:
             are over.
         outcome: How the step ends without more members, or `asked` if a person has to decide
             whether it gets them; "" where its members decide.
+        questions: Ids of what is asked then; the schedule doesn't read them.
     """
 
     step: str
@@ -123,6 +124,7 @@ class Expanded:
     needed: int = 0
     is_complete: bool = True
     outcome: Literal["", "succeeded", "failed", "asked"] = ""
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

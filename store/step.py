@@ -207,6 +207,10 @@ class StepState(BaseModel):
             self._output, self.output_ref = output, output_ref
             self.excerpt = excerpt(output.text)
 
+    def summarise(self, summary: str) -> None:
+        """Note what its members, or the outputs that it joins, came to so far."""
+        self.summary = summary
+
     def keep(self, artifact: str, output_ref: str, task_runs: Sequence[str]) -> None:
         """Take the last attempt's text, although it is cut off."""
         self.truncated = True
