@@ -11,6 +11,7 @@ from typing import Any, cast
 from prefect.exceptions import PausedRun
 from pydantic import TypeAdapter
 
+from ..data_types import specified
 from ..errors import InputError
 from ..inputs.reading import Inputs, read_given
 from ..models.registry import RegisteredModel
@@ -75,14 +76,9 @@ async def swarm(
         print(result.answer)
         ```
     """
-    named = {
-        "model": model,
-        "worker": worker,
-        "coder": coder,
-        "architect": architect,
-        "orchestrator": orchestrator,
-    }
-    changes: dict[str, Any] = {tier: given for tier, given in named.items() if given is not None}
+    changes: dict[str, Any] = specified(
+        model=model, worker=worker, coder=coder, architect=architect, orchestrator=orchestrator
+    )
     asked = None if output_type is None else _asked(output_type)
     if asked is not None:
         changes["answer_schema"] = asked.schema

@@ -22,6 +22,7 @@ from prefect.exceptions import (
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
+from ..data_types import specified
 from ..errors import (
     InputError,
     RunCancelledError,
@@ -157,15 +158,10 @@ async def fork(
         print([step.id for step in result.steps if step.taken_from])
         ```
     """
-    named = {
-        "model": model,
-        "worker": worker,
-        "coder": coder,
-        "architect": architect,
-        "orchestrator": orchestrator,
-    }
-    given = {tier: value for tier, value in named.items() if value is not None}
-    prepared = prepare_fork(run, plan, again, {**(changes or {}), **given})
+    models = specified(
+        model=model, worker=worker, coder=coder, architect=architect, orchestrator=orchestrator
+    )
+    prepared = prepare_fork(run, plan, again, {**(changes or {}), **models})
     try:
         return await prepared.begin()
     except PausedRun as error:

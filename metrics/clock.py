@@ -64,8 +64,12 @@ class RunClock:
 
 
 _clock: ContextVar[RunClock | None] = ContextVar("swarm_run_clock", default=None)
+"""The clock of the run around; `clock_of_run` alone sets and resets it.
+
+Models, tools and events read the time, and none of them gets the run's context.
+"""
 _going_on: list[RunClock] = []
-"""For threads and screens that are outside the run's context."""
+"""Clocks of all runs of the process, for threads and screens outside a run's context."""
 
 
 def run_time() -> float:

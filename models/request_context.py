@@ -1,4 +1,4 @@
-"""What surrounds a request to a model: where its text and its waits go, its clock, and refusals.
+"""What surrounds a request to a model: text, waits, clock, refusals, and models put in its place.
 
 Models and limiters find it in one context variable, since no request hands them anything.
 """
@@ -6,13 +6,15 @@ Models and limiters find it in one context variable, since no request hands them
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pydantic_ai.exceptions import ModelAPIError
+
+from .registry import RegisteredModel
 
 __all__ = [
     "Key",
@@ -93,12 +95,14 @@ class RequestContext:
         timer: Notes those waits.
         refused: What refused for good in this run; None outside of one. Another run may come with
             another key, or after the account was topped up.
+        overrides: Models and agents that stand in a tier's place, by the tier.
     """
 
     streaming: Streaming | None = None
     on_wait: Callable[[Waiting | None], None] | None = None
     timer: Timer | None = None
     refused: dict[Key, ModelAPIError] | None = None
+    overrides: Mapping[str, RegisteredModel] = field(default_factory=dict[str, RegisteredModel])
 
 
 _context: ContextVar[RequestContext] = ContextVar("model_request", default=RequestContext())  # noqa: B039 - frozen

@@ -110,7 +110,6 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
     "memory.graph_rows": of("memory.graph_rows.symptom_of"),
     "memory.erasure": of("memory.erasure.plain"),
     "tasks.planner.plan_coverage.lists": of("tasks.planner.plan_coverage.lists"),
-    "tasks.planner.plan_coverage.items": of("tasks.planner.plan_coverage.listed_items"),
     "tasks.planner.line_format.lines": of("tasks.planner.line_format.read_lines", "o"),
     "tasks.planner.line_format.line": of("tasks.planner.line_format.asked_in"),
     "quoting.called": of("quoting.called"),
