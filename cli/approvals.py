@@ -16,7 +16,7 @@ from ..flows.prefect_io.form import is_suspended
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.question import MOST_SHOWN, PLAN_QUESTION, Answer, Question, Verdict
 from ..text import one_line
-from .approval_choice import chosen_question, require_read
+from .approval_prompt import chosen_question, require_read
 from .command import AsJson
 from .options import OptionChanges
 from .run import RunName, resume

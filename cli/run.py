@@ -36,8 +36,7 @@ from .source import (
     read_source,
 )
 from .terminal.files import artifact_files, check_folder, extra_files, write_folder
-from .terminal.plan import estimate_line, print_plan
-from .terminal.printing import print_json, print_text
+from .terminal.printing import estimate_line, print_json, print_plan, print_text
 from .terminal.session import check_output, run_and_report, say
 
 __all__ = ["RunName", "plan", "resume", "run", "warn_of_lost"]

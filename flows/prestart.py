@@ -11,7 +11,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from ..errors import Category, ModelError, NoPlanError, RunDamagedError
-from ..models.provider_waits import waits_to
+from ..models.request_context import waits_to
 from ..plan.schedule import ConcurrencyLimits
 from ..store.accounts import Accounts
 from ..store.attempt import Usage

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from ..data_types import specified
 from ..errors import InputError
 from ..inputs.reading import Inputs, read_given
-from ..models.registry import RegisteredModel
+from ..models.names import RegisteredModel
 from ..plan.task_ir import TaskIR
 from ..store.event_buffer import EventBuffer
 from ..store.events import RunEvent

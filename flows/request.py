@@ -14,6 +14,7 @@ from ..quoting import Quote
 from ..store.attempt import Action, Attempt, Decision, excerpt
 from ..store.step import StepState
 from ..tasks.failure_router import Failure, feedback
+from ..tasks.subagent.asking import form_grammar, output_requirements
 from ..tasks.subagent.request import (
     BYTES_PER_TOKEN,
     NOT_ACCEPTED,
@@ -21,7 +22,6 @@ from ..tasks.subagent.request import (
     left_out_of,
     tokens_of,
 )
-from ..tasks.subagent.request_settings import form_grammar, output_requirements
 from ..tasks.subagent.task import subagent
 from .bounds import call_limits
 from .context import RunContext

@@ -30,7 +30,7 @@ from ..errors import (
     RunNotFoundError,
     ServerError,
 )
-from ..models.registry import RegisteredModel
+from ..models.names import RegisteredModel
 from ..plan.documents import plan_from
 from ..plan.task_ir import TaskIR, stored_plan
 from ..store.protocol import RunStore, is_whole_id

@@ -11,7 +11,7 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
 from pydantic import BeforeValidator, WithJsonSchema
 
-from ..blocks.failure_policy import FailurePolicy
+from ..blocks import FailurePolicy
 from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline
 from ..metrics.clock import run_time

@@ -24,8 +24,7 @@ from ..store.step import StepState
 from ..tasks.subagent.request import SubagentResult
 from ..text import duration
 from ..tracing import Attributes, fail, is_traced, span
-from ..tracing.provider import content_setting_read, flush
-from ..tracing.spans import begin, inside, without_prefect_spans
+from ..tracing.spans import begin, content_setting_read, flush, inside, without_prefect_spans
 from .options import SwarmOptions
 
 __all__ = [

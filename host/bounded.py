@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-__all__ = ["BoundError", "ProcessBounds", "answer_within"]
+__all__ = ["BOUNDED_WORK", "BoundError", "ProcessBounds", "answer_within"]
 
+BOUNDED_WORK = Path(__file__).with_name("bounded_work.py")
+"""Our script for a PDF's text, and for patterns without a match."""
 _WAITING = 5
 """Times its computing that it may take by the clock: a machine may have much else to do."""
 _NO_MEMORY = 3

@@ -326,9 +326,9 @@ def _remove_derived(store: Store) -> None:
 
 def _finish(store: Store, kept: set[str]) -> int | None:
     """Rebuild the index if there is one, and return its number."""
-    from .index.build import build_index
     from .index.generation import read_pointer
     from .learning.beliefs import clear_beliefs
+    from .store import build_index
 
     if read_pointer(store.place.folder) is None:
         _remove_derived(store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,13 +25,13 @@ __all__ = [
     "EpisodeCache",
     "Place",
     "Store",
+    "build_index",
     "close_stores",
     "configured_place",
     "find_open_store",
     "open_configured_store",
     "open_store",
 ]
-
 
 _LOG = "episodes.sqlite"
 _PERSONAS = "personas.sqlite"
@@ -302,3 +303,24 @@ class EpisodeCache:
         if (excess := len(self._kept) - self._most) > 0:
             for position in [*self._kept][:excess]:
                 del self._kept[position]
+
+
+_PATIENCE_S = 120.0
+_PAUSE_S = 0.2
+
+
+def build_index(store: Store, *, full: bool = False) -> Consolidation:
+    """Bring the index up to the log's end; wait while another process is doing so.
+
+    Raises:
+        MemoryStoreError: The index can't be built, or the other process takes too long.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while (done := store.consolidate(full=full)).status == "busy":
+        if time.monotonic() > deadline:
+            raise MemoryStoreError(
+                f"Another process is building the index in {store.place.folder} all the time.",
+                "Try again when it has ended: prefect-swarm memory rebuild",
+            )
+        time.sleep(_PAUSE_S)
+    return done

@@ -31,8 +31,17 @@ from ..host.url_secrets import masked_urls, secret_in
 from .answers.provider_errors import words_of
 from .limited_model import LimitedModel, provider_name
 from .limiter import ALONE, WITH_FALLBACK, Patience, fault_of
-from .names import FREE, PYTHON, Price, Profile, look_up, model_names, refuse_secrets
-from .registry import RegisteredModel, registered_model
+from .names import (
+    FREE,
+    PYTHON,
+    Price,
+    Profile,
+    RegisteredModel,
+    look_up,
+    model_names,
+    refuse_secrets,
+    registered_model,
+)
 from .remote import (
     MODEL_FORMS,
     AgentModel,

@@ -121,9 +121,9 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
         as_answer(text)
     ),
     "tasks.replan": of("tasks.replan.read_replacement", "A", "p"),
-    "report.prose_html.python": of("report.prose_html.coloured", "python"),
-    "report.prose_html.json": of("report.prose_html.coloured", "json"),
-    "report.prose_html": of("report.prose_html.prose", 1),
+    "report.html.python": of("report.html.coloured", "python"),
+    "report.html.json": of("report.html.coloured", "json"),
+    "report.html": of("report.html.prose", 1),
     "report.markdown.plain": of("report.markdown.plain", 10**6),
     "report.attempts_page": of("report.attempts_page.changed_lines", "b"),
     "report.markdown.written": of("report.markdown.written"),
@@ -152,7 +152,7 @@ HAS_NO_READER = {
     "cli.command": "the package's own help",
     "cli.terminal.files": "names of files, of bounded length",
     "store.folder": "names of files and of attempts, of bounded length",
-    "evals.matching": "any patterns, in a process that is ended in time",
+    "host.bounded_work": "any patterns, in a process that is ended in time",
     "gates.pipeline": "looks for half a character",
     "gates.sandbox.guest.run_tests": "runs in the sandbox, within its bounds",
 }

@@ -41,9 +41,19 @@ from .journal import (
     tools_astray,
 )
 from .names import ToolLimits
-from .pictures import ForModel, PictureFiles, bare, restored
 from .policy import AttemptRules, CallVerdict, WantedCall, question_about, repeats, verdict_on
-from .shown import arguments_of, cut, earlier_calls, ended_call, result_text, wanted_call
+from .shown import (
+    ForModel,
+    PictureFiles,
+    arguments_of,
+    bare,
+    cut,
+    earlier_calls,
+    ended_call,
+    restored,
+    result_text,
+    wanted_call,
+)
 
 __all__ = ["JournaledCalls", "calls_of", "turn_at"]
 

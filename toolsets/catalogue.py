@@ -16,7 +16,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage
 
 from ..errors import InputError, SwarmError, ToolsetError
-from ..gates.registry import package_of
+from ..gates.pipeline import package_of
 from ..store.protocol import RunStore
 from .names import ToolLimits, checked_name
 

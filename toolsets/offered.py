@@ -17,7 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from .calls import JournaledCalls, calls_of
 from .catalogue import Catalogue, Toolset, ToolsetUse, needs_approval
 from .names import fitted
-from .pictures import ForModel
+from .shown import ForModel
 
 __all__ = ["AttemptTools", "OfferedTool", "OwnName", "ToolsOf", "earlier_names", "offered_tools"]
 

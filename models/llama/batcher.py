@@ -22,9 +22,8 @@ from ...errors import (
 )
 from .api import BATCH_TOKENS, EngineConfig, Finish, GeneratedText
 from .chat import SEAM, ChatTemplate
-from .native import BatchToken, Native
+from .native import BatchToken, Native, Sampler
 from .prefixes import PrefixFolder, PrefixStates
-from .sampling import Sampler
 from .slots import (
     FRESH_TOKENS,
     ActiveRequest,

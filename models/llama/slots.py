@@ -15,7 +15,7 @@ from ...text import encoded
 from .api import GeneratedText, GenerateRequest
 
 if TYPE_CHECKING:
-    from .sampling import Sampler
+    from .native import Sampler
 
 __all__ = [
     "FRESH_TOKENS",

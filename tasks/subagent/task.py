@@ -30,20 +30,18 @@ from ...errors import (
 from ...metrics.clock import run_time
 from ...models.answers.call_text import calls_in_json
 from ...models.answers.usage import REASONED, UNMADE_CALL, note
-from ...models.provider_waits import timed
-from ...models.request_context import Timer
+from ...models.request_context import Timer, timed
 from ...models.resolve import local_model, resolve_model
 from ...quoting import uncopied
 from ...store.attempt import Usage
 from ...store.runs import open_run
 from ...text import visible
-from ...toolsets.pictures import bare
+from ...toolsets.shown import bare
 from ..context import current_task, unless_won
 from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
 from .answer import extract, joined, refuses, resume_point
-from .asking import ask, own_errors, queue_s_of, waits_of
+from .asking import ask, own_errors, queue_s_of, settings_of, waits_of
 from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of, prompt_of
-from .request_settings import settings_of
 from .tool_loop import ToolLoop
 
 __all__ = ["WAITING", "answer", "subagent"]

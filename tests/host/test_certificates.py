@@ -14,7 +14,7 @@ import pytest
 from answering_server import Fixed, OwnCa, answering_server
 from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, swarm
-from prefect_swarm.cli.doctor.tool_checks import check_mcp
+from prefect_swarm.cli.doctor.checks import check_mcp
 from prefect_swarm.errors import InputError, ToolsetError, UnavailableError
 from prefect_swarm.host.network import certificate_problem, check_ca_files
 from prefect_swarm.models.limiter import fault_of
