@@ -16,8 +16,8 @@ from prefect.blocks.core import Block
 from pydantic import Field, SecretStr, field_validator
 
 from .errors import InputError
+from .host.secrets import secret_in
 from .host.system import require_llama_cpp
-from .host.url_secrets import secret_in
 from .models.remote import remote_model
 from .models.resolve import override_models, resolve_model
 from .store.failure_policy import Policy

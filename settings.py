@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, create_model
 from .data_types import Frozen
 from .errors import InputError
 from .files import HOME_VARIABLE
-from .host.url_secrets import masked_urls
+from .host.secrets import masked_urls
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

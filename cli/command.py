@@ -20,8 +20,8 @@ from typer.models import ParameterInfo
 
 from ..data_folder import FolderUse, check_data_folder
 from ..errors import ExitCode, SwarmError
+from ..host.secrets import masked_urls
 from ..host.system import no_home
-from ..host.url_secrets import masked_urls
 from ..store.attempt import excerpt
 from ..store.question import WAYS, RunWaitingError
 from ..text import one_line, visible

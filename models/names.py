@@ -14,7 +14,7 @@ from pydantic import Field
 
 from ..data_types import Frozen
 from ..errors import InputError, ModelError
-from ..host.url_secrets import masked_urls, secret_in
+from ..host.secrets import masked_urls, secret_in
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent

@@ -29,7 +29,7 @@ from pydantic_ai.usage import RequestUsage
 from pydantic_core import to_json
 
 from ..errors import InputError, ModelError
-from ..host.url_secrets import secret_in
+from ..host.secrets import secret_in
 from ..tracing import request_tracing
 from .answers.reasoning import NO_TAGS
 from .answers.usage import ESTIMATED, bound_answers

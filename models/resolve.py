@@ -26,8 +26,8 @@ from ..errors import (
     UnavailableError,
 )
 from ..host.network import CA_FIX, certificate_problem
+from ..host.secrets import masked_urls, secret_in
 from ..host.system import require_llama_cpp
-from ..host.url_secrets import masked_urls, secret_in
 from .answers.provider_errors import words_of
 from .limited_model import LimitedModel, provider_name
 from .limiter import ALONE, WITH_FALLBACK, Patience, fault_of

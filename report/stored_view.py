@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..errors import RunDamagedError
+from ..host.secrets import secrets_in
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.schedule import UNFINISHED, StepStatus
 from ..store.events import FinishedEvent
@@ -18,7 +19,6 @@ from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Cost, Planning, Recall, SwarmResult
 from ..store.step import StepState
 from ..text import without_surrogates
-from ..toolsets.masking import secrets_in
 from ..untrusted.opening import PlainName
 from .page import AttemptView, RunView, StepView, masked
 

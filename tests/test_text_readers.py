@@ -154,6 +154,7 @@ HAS_NO_READER = {
     "store.folder": "names of files and of attempts, of bounded length",
     "host.bounded_work": "any patterns, in a process that is ended in time",
     "gates.pipeline": "looks for half a character",
+    "tasks.planner.planners": "looks for two words in an error",
     "gates.sandbox.guest.run_tests": "runs in the sandbox, within its bounds",
 }
 """Modules that have expressions and take texts, and why none of their functions is tried here."""

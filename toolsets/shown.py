@@ -26,11 +26,11 @@ from pydantic_ai.messages import (
 from pydantic_core import to_json
 
 from ..errors import RunDamagedError, StorageError
+from ..host.secrets import mask
 from ..store.attempt import ToolCall
 from ..store.protocol import RunStore
 from ..text import whole_characters, without_surrogates
 from .journal import CallKey, Committed, JournalState, call_keys
-from .masking import mask
 
 __all__ = [
     "MOST_BYTES",

@@ -26,9 +26,9 @@ from heldout import SETS, Wanted, load_heldout
 from prefect_swarm.errors import PlanError, SwarmError
 from prefect_swarm.models.llama.engine import close_engines
 from prefect_swarm.plan.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter_planner import THRESHOLD
 from prefect_swarm.tasks.planner.line_format import RULES, Rule, read_lines, repair_by
 from prefect_swarm.tasks.planner.plan_score import AGREED, PlanCandidate, score, select_plan
+from prefect_swarm.tasks.planner.planners import THRESHOLD
 
 __all__ = ["Difference", "Graded", "chosen", "difference", "graded", "sign_test", "table"]
 

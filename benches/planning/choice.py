@@ -25,10 +25,10 @@ from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.parl.data.generate import generate
-from prefect_swarm.tasks.planner.adapter_planner import AdapterPlanner
 from prefect_swarm.tasks.planner.conversation import PlanContext
 from prefect_swarm.tasks.planner.line_format import read_lines
 from prefect_swarm.tasks.planner.plan_score import Graph, best_index, graph
+from prefect_swarm.tasks.planner.planners import AdapterPlanner
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
 AGREED = (0.0, 0.25, 0.5, 1.0)

@@ -251,7 +251,7 @@ async def _checked(named: str, *, login: bool) -> list[Check]:
 
 async def _login(server: McpEndpoint) -> Check | None:
     """Log in at a server if it asks for that, and return what is wrong."""
-    from ...toolsets.mcp.oauth_login import log_in
+    from ...toolsets.mcp.oauth import log_in
 
     async def show(address: str) -> None:
         import webbrowser

@@ -93,7 +93,7 @@ def _program(
         "folders": _FOLDERS if isolated else (),
         "isolated": isolated,
     }
-    names = ("supervisor", "job", *(f"run_{runner}" for runner in runners))
+    names = ("supervisor", *(f"run_{runner}" for runner in runners))
     files = {f"{name}.py": (_GUEST / f"{name}.py").read_bytes() for name in names}
     # Without -P the folder of the files would be searched first; -S keeps `.pth` files and
     # `sitecustomize` from being run. Not -I: the seed of hashes is in the environment.

@@ -20,7 +20,7 @@ from prefect_swarm.host.network import certificate_problem, check_ca_files
 from prefect_swarm.models.limiter import fault_of
 from prefect_swarm.models.resolve import refusal
 from prefect_swarm.toolsets.mcp.configuration import read_servers
-from prefect_swarm.toolsets.mcp.oauth_login import log_in
+from prefect_swarm.toolsets.mcp.oauth import log_in
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import ModelConnectionError

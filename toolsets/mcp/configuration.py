@@ -12,9 +12,8 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from ...data_types import Frozen
 from ...errors import InputError
-from ...host.url_secrets import ELSEWHERE, secret_in, secrets_of, without_secrets
+from ...host.secrets import ELSEWHERE, secret_in, secrets_in, secrets_of, without_secrets
 from ...untrusted.json_text import NoJsonError
-from ..masking import secrets_in
 from ..names import checked_name
 from .written import (
     EXAMPLE,

@@ -16,8 +16,8 @@ from mcp_types import ToolListChangedNotification
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.mcp import MCPToolset
 
+from ...host.secrets import mask
 from ...text import one_line
-from ..masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .process import ProcessTransport
 from .session import ForgivingSession, ToolList, described

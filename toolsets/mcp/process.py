@@ -24,8 +24,8 @@ from mcp import ClientSession
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from ...host.secrets import mask
 from ...text import one_line
-from ..masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .session import ForgivingSession
 

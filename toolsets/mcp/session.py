@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ __all__ = [
     "ToolList",
     "described",
     "given_names",
+    "quieten",
     "readable_result",
     "readable_tools",
     "usable_schema",
@@ -457,3 +459,28 @@ class ForgivingSession(VersionAwareClientSession):
             places = [each["loc"] for each in error.errors()]
             wrong |= {str(loc[loc.index(0) + 1]) for loc in places if 0 in loc[:-1]}
         return wrong
+
+
+_logger = logging.getLogger("prefect_swarm.toolsets")
+
+
+class _ToDebug(logging.Filter):
+    """Takes what the library says of a server's faults to our debug log: errors tell it as well."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        _logger.debug("%s: %s", record.name, record.getMessage())
+        return False
+
+
+_to_debug = _ToDebug()
+
+
+def quieten() -> None:
+    """Keep what the libraries log of servers' faults off the terminal."""
+    for name in (
+        "mcp.client.streamable_http",
+        "mcp.client.sse",
+        "mcp.client.auth.oauth2",
+        "httpx2",
+    ):
+        logging.getLogger(name).addFilter(_to_debug)
