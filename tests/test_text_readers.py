@@ -121,6 +121,7 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
         as_answer(text)
     ),
     "tasks.replan": of("tasks.replan.read_replacement", "A", "p"),
+    "toolsets.python": of("toolsets.python.file_name_problem"),
     "report.html.python": of("report.html.coloured", "python"),
     "report.html.json": of("report.html.coloured", "json"),
     "report.html": of("report.html.prose", 1),
