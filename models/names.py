@@ -254,8 +254,6 @@ RegisteredModel: TypeAlias = "Model | Agent[Any, Any]"
 # `registered_model` when the name is resolved. A flow's parameters are stored as JSON, which a
 # model is not.
 _registered: dict[str, RegisteredModel] = {}
-
-
 _lock = threading.Lock()
 
 
