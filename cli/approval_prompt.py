@@ -210,7 +210,7 @@ def _show(run: RunStore, question: Question) -> None:
 
     # Standard output has the answer of the run, or its events.
     with redirect_stdout(sys.stderr):
-        compiled = read_compiled(kept.plan if (kept := run.plan()) else {})
+        compiled = read_compiled(stored.plan if (stored := run.plan()) else {})
         if question.asked == "plan" and compiled is not None:
             print_plan(compiled)
         print_section(question.title)

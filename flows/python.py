@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from ..data_types import specified
 from ..errors import InputError
-from ..inputs.reading import Inputs, read_given
+from ..inputs.reading import Inputs, read_inputs
 from ..models.names import RegisteredModel
 from ..plan.task_ir import TaskIR
 from ..store.event_buffer import EventBuffer
@@ -21,7 +21,7 @@ from ..store.events import RunEvent
 from ..store.result import SwarmResult
 from ..text import whole_characters
 from .answer_type import answer_check, answer_problem
-from .approval import left_waiting
+from .approval import waiting_error
 from .control import RunControl, called_with, controlled, current_control, not_waiting
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
@@ -85,12 +85,12 @@ async def swarm(
     # Validated anew, so that models become the names that stand for them.
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
-    texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
+    texts = {} if inputs is None else await asyncio.to_thread(read_inputs, inputs)
     with called_with(inputs=texts, answer_type=asked and asked.adapter), not_waiting():
         try:
             result = await run(whole_characters(objective), plan=plan, options=chosen)
         except PausedRun as error:
-            raise left_waiting(error) from None
+            raise waiting_error(error) from None
         if asked is None or await asyncio.to_thread(
             answer_problem, result.answer, asked.schema, answer_check()
         ):

@@ -19,7 +19,7 @@ from ..tasks.subagent.request import (
     BYTES_PER_TOKEN,
     NOT_ACCEPTED,
     SubagentRequest,
-    left_out_of,
+    omissions_of,
     tokens_of,
 )
 from ..tasks.subagent.task import subagent
@@ -176,7 +176,7 @@ class Summaries:
             return request
         # Without their marks: a summary's room is part of its key, and runs began before there
         # were any.
-        cut = left_out_of(request, marked=False)
+        cut = omissions_of(request, marked=False)
         left_out = {part.name: part.of - part.tokens for part in cut}
         if not left_out:
             return request

@@ -37,7 +37,7 @@ from ..store.protocol import RunStore, is_whole_id
 from ..store.result import SwarmResult
 from ..store.runs import find_run, open_run
 from ..tracing.spans import without_prefect_spans
-from .approval import left_waiting
+from .approval import waiting_error
 from .control import not_waiting
 from .fork import FinishedWork, ForkSource, finished_work, taken_by
 from .options import (
@@ -165,7 +165,7 @@ async def fork(
     try:
         return await prepared.begin()
     except PausedRun as error:
-        raise left_waiting(error) from None
+        raise waiting_error(error) from None
 
 
 def _without_known(work: FinishedWork, plan: TaskIR) -> TaskIR | None:
@@ -311,15 +311,15 @@ async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
 
 
 async def _go_on(run: RunStore, flow_run: FlowRun, *, start_over: bool) -> SwarmResult:
-    given = flow_run.parameters
-    options = stored_options(given.get("options")).model_copy(update={"start_over": start_over})
-    parameters = {**given, "plan": stored_plan(given.get("plan")), "options": options}
+    before = flow_run.parameters
+    options = stored_options(before.get("options")).model_copy(update={"start_over": start_over})
+    parameters = {**before, "plan": stored_plan(before.get("plan")), "options": options}
     try:
         with without_prefect_spans(), not_waiting():
             going = run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
             result = await refused_in_short(going)
     except (Pause, PausedRun) as error:
-        raise left_waiting(error) from None
+        raise waiting_error(error) from None
     except CancelledRun:
         raise RunCancelledError(
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."

@@ -273,7 +273,7 @@ class EpisodeCache:
         self._log = log
         self._most = most
         self._lock = threading.Lock()
-        self._kept: dict[int, Episode] = {}
+        self._cached: dict[int, Episode] = {}
         self._forgotten = -1
 
     def at(self, positions: Sequence[int]) -> dict[int, Episode]:
@@ -286,8 +286,8 @@ class EpisodeCache:
         forgotten = self._log.forgotten()
         with self._lock:
             if forgotten != self._forgotten:
-                self._kept, self._forgotten = {}, forgotten
-            found = {each: self._kept[each] for each in positions if each in self._kept}
+                self._cached, self._forgotten = {}, forgotten
+            found = {each: self._cached[each] for each in positions if each in self._cached}
         if missing := [each for each in positions if each not in found]:
             found |= self._log.at(missing)
         with self._lock:
@@ -298,11 +298,11 @@ class EpisodeCache:
     def _keep(self, found: dict[int, Episode]) -> None:
         # Those that were asked for last stand last.
         for position in found:
-            self._kept.pop(position, None)
-        self._kept |= found
-        if (excess := len(self._kept) - self._most) > 0:
-            for position in [*self._kept][:excess]:
-                del self._kept[position]
+            self._cached.pop(position, None)
+        self._cached |= found
+        if (excess := len(self._cached) - self._most) > 0:
+            for position in [*self._cached][:excess]:
+                del self._cached[position]
 
 
 _PATIENCE_S = 120.0

@@ -213,7 +213,7 @@ def _with_limited(model: FallbackModel) -> FallbackModel:
     limited = copy(model)
     limited.models = [*(_limited(each, WITH_FALLBACK) for each in first), _limited(last)]
     # The identity of what was given stands for this one.
-    vars(limited)["given"] = model
+    vars(limited)["original"] = model
     return limited
 
 

@@ -102,9 +102,9 @@ def planned_of(run: RunStore) -> ShownPlan:
     Raises:
         RunDamagedError: Its file is not a plan.
     """
-    kept = run.plan() or PlanRecord()
+    stored = run.plan() or PlanRecord()
     try:
-        return ShownPlan.model_validate({**kept.plan, "edits": kept.edits})
+        return ShownPlan.model_validate({**stored.plan, "edits": stored.edits})
     except ValidationError as error:
         raise run.damage("plan", error) from None
 
@@ -300,8 +300,8 @@ def _ended(
 def _unfinished(
     run: RunStore, planned: Mapping[str, ShownStep], plan: ShownPlan, is_running: bool
 ) -> RunView:
-    begun = {step.id: step for step in run.steps()}
-    known = [begun.get(name) or _unbegun(planned[name]) for name in planned]
+    started = {step.id: step for step in run.steps()}
+    known = [started.get(name) or _unbegun(planned[name]) for name in planned]
     statuses = _statuses(known, planned, is_running)
     needs = {name: step.upstream for name, step in planned.items()}
     seconds = seconds_of(known)
@@ -388,11 +388,11 @@ def _step(
 def _reads(
     run: RunStore, planned: ShownStep, upstream: Sequence[str], plan: ShownPlan
 ) -> tuple[tuple[str, int], ...]:
-    given = {name: len(text) for name, text in plan.inputs}
+    sizes = {name: len(text) for name, text in plan.inputs}
     names = planned.inputs
     if names is None:
-        names = () if upstream else tuple(given)
-    inputs = [(name, given.get(name, 0)) for name in names]
+        names = () if upstream else tuple(sizes)
+    inputs = [(name, sizes.get(name, 0)) for name in names]
     made = ((name, output_of(run, name)) for name in upstream)
     return (*inputs, *((name, chars) for name, (text, chars) in made if text is not None))
 
@@ -415,14 +415,15 @@ def _statuses(
 
 def _planning(run: RunStore) -> Planning | None:
     with suppress(RunDamagedError):
-        return kept.planned.planning if (kept := run.record("planning", _ShownPlanning)) else None
+        read = run.record("planning", _ShownPlanning)
+        return read.planned.planning if read else None
     return None
 
 
 def _recall(run: RunStore, plan: ShownPlan) -> Recall | None:
     with suppress(RunDamagedError):
-        kept = run.record("recall", _ShownRecall, str(plan.edits) if plan.edits else "")
-        return kept.recall if kept else None
+        stored = run.record("recall", _ShownRecall, str(plan.edits) if plan.edits else "")
+        return stored.recall if stored else None
     return None
 
 

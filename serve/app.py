@@ -57,12 +57,12 @@ class Access:
         if wanted is None:
             _require_loopback(headers.get("host", ""))
             return
-        kind, _, given = headers.get("authorization", "").partition(" ")
+        kind, _, sent = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
-            given = ""
-        if not hmac.compare_digest(given.strip().encode(), wanted.encode()):
+            sent = ""
+        if not hmac.compare_digest(sent.strip().encode(), wanted.encode()):
             raise ApiError(
-                "The key is wrong." if given else "The request has no key.",
+                "The key is wrong." if sent else "The request has no key.",
                 "Send the server's key: Authorization: Bearer KEY.",
                 401,
                 "invalid_api_key",

@@ -55,7 +55,7 @@ async def _lines(service: ModelService, body: dict[str, Any]) -> AsyncGenerator[
         yield _line({"declined": error.problem})
         return
     try:
-        adapter = check_adapter(given) if (given := body.get("adapter")) else None
+        adapter = check_adapter(adapter_name) if (adapter_name := body.get("adapter")) else None
     except SwarmError as error:
         yield _error_line(error)
         return
@@ -287,11 +287,11 @@ async def _events(
     service: ModelService, chat: ChatRequest, answer: ChatAnswer
 ) -> AsyncGenerator[str]:
     async with streamed_text(service.generate, chat.generate) as streamed:
-        begun = False
+        started = False
         async for piece in streamed.pieces:
-            if not begun:
+            if not started:
                 yield _event(answer.begin())
-                begun = True
+                started = True
             chunks = answer.add(piece) if isinstance(piece, str) else answer.end(piece)
             for chunk in chunks:
                 yield _event(chunk)

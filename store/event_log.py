@@ -304,9 +304,9 @@ class EventReader:
                 return
             file.seek(self._offset)
             # What is being written meanwhile is read by the next call.
-            left = MOST_TEXT_BYTES
-            while left > 0 and (chunk := file.read(min(_CHUNK_BYTES, left))):
-                left -= len(chunk)
+            remaining = MOST_TEXT_BYTES
+            while remaining > 0 and (chunk := file.read(min(_CHUNK_BYTES, remaining))):
+                remaining -= len(chunk)
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     self._offset += len(line) + 1

@@ -108,7 +108,7 @@ def _candidates(tool: OwnName) -> tuple[str, ...]:
     """Return what a tool may be called, the best name first."""
     toolset, own = tool
     both = f"{toolset}_{own}"
-    hashed = (fitted(f"{both}\0{more}", told_apart=True) for more in ("", *"123456789"))
+    hashed = (fitted(f"{both}\0{more}", with_hash=True) for more in ("", *"123456789"))
     return (fitted(own), fitted(both), *hashed)
 
 

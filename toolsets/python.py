@@ -451,24 +451,24 @@ class _PythonCalls:
 
     def __init__(self, use: ToolsetUse, limits: SandboxLimits) -> None:
         self.inputs = input_paths(use.texts)
-        self._kept = CallHistory(use)
+        self._history = CallHistory(use)
         self._limits = limits
         self._lock = asyncio.Lock()
 
     async def make(self, key: str, code: str) -> str:
         """Return what a model reads of a call; if it is over already, what it read then."""
         async with self._lock:
-            if (answer := await asyncio.to_thread(self._kept.answer, key)) is not None:
+            if (answer := await asyncio.to_thread(self._history.answer, key)) is not None:
                 return answer
-            before = await asyncio.to_thread(self._kept.current)
+            before = await asyncio.to_thread(self._history.current)
             result = await run(self._program(code, before), self._limits)
             outcome = outcome_of(result)
             answer = call_text(result, outcome, self._limits, before.files)
             after = None if outcome.finished is None else (outcome.state, outcome.files)
-            await _to_its_end(asyncio.to_thread(self._kept.add, key, answer, after))
+            await _to_its_end(asyncio.to_thread(self._history.add, key, answer, after))
             return answer
 
-    def _program(self, code: str, before: KeptState) -> Program:
+    def _program(self, code: str, before: StoredState) -> Program:
         return program_of(
             code,
             before.number,

@@ -179,21 +179,21 @@ def span(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Gener
 
     Where nobody takes spans it is one that records nothing, at no cost.
     """
-    begun = begin(name, attributes, links)
-    if begun is INVALID_SPAN:
-        yield begun
+    opened = begin(name, attributes, links)
+    if opened is INVALID_SPAN:
+        yield opened
         return
     try:
-        with inside(begun):
-            yield begun
+        with inside(opened):
+            yield opened
     except (asyncio.CancelledError, GeneratorExit):
-        begun.set_attribute("prefect_swarm.outcome", "cancelled")
+        opened.set_attribute("prefect_swarm.outcome", "cancelled")
         raise
     except BaseException as error:
-        _fail_by(begun, error)
+        _fail_by(opened, error)
         raise
     finally:
-        begun.end()
+        opened.end()
 
 
 def begin(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Span:
@@ -203,9 +203,9 @@ def begin(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Span
     return made.start_span(name, attributes=known(attributes), links=list(links))
 
 
-def inside(begun: Span) -> AbstractContextManager[Span]:
+def inside(opened: Span) -> AbstractContextManager[Span]:
     """Make a span the current one for the work inside; it is not ended, and no error is noted."""
-    return use_span(begun, record_exception=False, set_status_on_exception=False)
+    return use_span(opened, record_exception=False, set_status_on_exception=False)
 
 
 def fail(failed: Span, kind: str, words: str | None = None) -> None:

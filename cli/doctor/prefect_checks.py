@@ -34,7 +34,7 @@ __all__ = [
 
 _PATIENCE = timedelta(minutes=3)
 """Prefect's scheduler looks at each deployment once a minute."""
-_AHEAD = timedelta(days=90)
+_HORIZON = timedelta(days=90)
 """How far ahead a server schedules runs for sure; it is 100 days unless the server says less."""
 _MOST = 200
 _FIX = (
@@ -82,7 +82,7 @@ async def read_scheduled(client: PrefectClient) -> list[Scheduled]:
     )
     from prefect.client.schemas.objects import StateType
 
-    ahead = FlowRunFilter(
+    upcoming = FlowRunFilter(
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED]))
     )
     found: list[Scheduled] = []
@@ -94,7 +94,7 @@ async def read_scheduled(client: PrefectClient) -> list[Scheduled]:
         if deployment.flow_id not in flows:
             flows[deployment.flow_id] = (await client.read_flow(deployment.flow_id)).name
         only = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
-        runs = await client.read_flow_runs(flow_run_filter=ahead, deployment_filter=only)
+        runs = await client.read_flow_runs(flow_run_filter=upcoming, deployment_filter=only)
         name = f"{flows[deployment.flow_id]}/{deployment.name}"
         changed = deployment.updated or deployment.created or datetime.now(UTC)
         found.append(Scheduled(name, changed, len(runs)))
@@ -108,7 +108,7 @@ async def _is_due(schedule: BaseModel) -> bool:
     kind: TypeAdapter[SCHEDULE_TYPES] = TypeAdapter(SCHEDULE_TYPES)
     asked = kind.validate_python(schedule.model_dump(exclude_unset=True))
     now = datetime.now(UTC)
-    return bool(await asked.get_dates(n=1, start=now, end=now + _AHEAD))
+    return bool(await asked.get_dates(n=1, start=now, end=now + _HORIZON))
 
 
 _OURS = "prefect-swarm"

@@ -227,11 +227,11 @@ class Batcher:
             if (run := slot.run) and run.next is None
         )
         reading = reading[: None if self._together else 1]
-        left = [len(run.prompt) - len(slot.tokens) for _, _, slot, run in reading]
+        remaining = [len(run.prompt) - len(slot.tokens) for _, _, slot, run in reading]
         rows: list[tuple[Slot, ActiveRequest, int]] = []
         entries: list[BatchToken] = []
         for (_, _, slot, run), count in zip(
-            reading, parts_to_read(left, BATCH_TOKENS), strict=True
+            reading, parts_to_read(remaining, BATCH_TOKENS), strict=True
         ):
             start, last = len(slot.tokens), len(run.prompt) - 1
             entries += [

@@ -335,8 +335,8 @@ class Writer:
 
         while True:
             tokens = self._draw(states, generator)
-            drawn = cast("list[int]", cast("Any", tokens.cpu()).tolist())
-            for row, token in zip(rows, drawn, strict=True):
+            sampled = cast("list[int]", cast("Any", tokens.cpu()).tolist())
+            for row, token in zip(rows, sampled, strict=True):
                 if is_open(row):
                     plans[row].append(token)
             places = [place for place, row in enumerate(rows) if is_open(row)]
@@ -345,7 +345,7 @@ class Writer:
             if len(places) <= _FULL * len(rows):
                 cache.keep(places)
                 rows = [rows[place] for place in places]
-                tokens = torch.tensor([drawn[place] for place in places]).to(tokens.device)
+                tokens = torch.tensor([sampled[place] for place in places]).to(tokens.device)
             states = self._step(tokens, cache)
         written = [tuple(plan) for plan in plans]
         return [written[first : first + times] for first in range(0, len(written), times)]

@@ -56,15 +56,15 @@ def without_shortcuts(upstream: Mapping[str, Sequence[str]]) -> dict[str, tuple[
         upstream: What each step needs; each step stands after those.
     """
     behind: dict[str, set[str]] = {}
-    kept: dict[str, tuple[str, ...]] = {}
+    direct: dict[str, tuple[str, ...]] = {}
     for step, needs in upstream.items():
         indirect = set[str]().union(*(behind[needed] for needed in needs))
         behind[step] = indirect.union(needs)
-        kept[step] = tuple(needed for needed in needs if needed not in indirect)
-    return kept
+        direct[step] = tuple(needed for needed in needs if needed not in indirect)
+    return direct
 
 
-_BESIDE, _BEHIND = 14, 64  # between the boxes of a layer, and between layers
+_ACROSS, _BEHIND = 14, 64  # between the boxes of a layer, and between layers
 _ROUNDS = 1.5
 _APART = 28  # between parts of a graph that nothing connects
 
@@ -157,7 +157,7 @@ def lay_out(
 
 def _place(part: Any) -> None:
     layout: Any = _Sugiyama(part)
-    layout.xspace, layout.yspace = _BESIDE, _BEHIND
+    layout.xspace, layout.yspace = _ACROSS, _BEHIND
     layout.dw = layout.dh = 12
     # A plan has no circles; looking for some would take a recursion as deep as the plan.
     layout.init_all(inverted_edges=[])

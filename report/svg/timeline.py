@@ -91,22 +91,22 @@ def _turns(step: StepState, origin: float) -> tuple[TimelineBar, ...]:
 
 def _turn(attempt: Attempt, step: StepState, origin: float, then: float | None) -> TimelineBar:
     start, end = attempt.started_at - origin, attempt.ended_at - origin
-    begun = min(start + attempt.queue_s, end)
+    work_at = min(start + attempt.queue_s, end)
     # Light gates run side by side, so their seconds may add up to more than there were.
     checked = end + sum(0.0 if gate.cached else gate.duration_s for gate in attempt.gates)
     limit = None if then is None else then - origin
     checked = checked if limit is None else max(end, min(checked, limit))
     spans = [
-        Span("wait", start, begun),
-        Span("work" if attempt.category is None else "fail", begun, end),
+        Span("wait", start, work_at),
+        Span("work" if attempt.category is None else "fail", work_at, end),
         Span("gates", end, checked),
     ]
     if limit is not None and limit > checked:
         spans.append(Span("delay", checked, limit))
-    kept = tuple(span for span in spans if span.end_s > span.start_s)
+    visible = tuple(span for span in spans if span.end_s > span.start_s)
     decision = attempt.decision.action if attempt.decision else ""
     return TimelineBar(
-        kept or (Span("work", start, end),), _title(attempt, step, kept), decision, end
+        visible or (Span("work", start, end),), _title(attempt, step, visible), decision, end
     )
 
 

@@ -277,7 +277,7 @@ def exploration_request(
         limits: What bounds the orchestrator's requests.
         calls: How many calls of tools it may make.
     """
-    wanted, given = f"Objective: {objective.strip()}", listing(inputs)
+    wanted, listed = f"Objective: {objective.strip()}", listing(inputs)
     return SubagentRequest(
         key=f"{run}.plan.{EXPLORE}",
         run=run,
@@ -287,8 +287,8 @@ def exploration_request(
         tier="orchestrator",
         model=model,
         instructions=_INSTRUCTIONS.format(calls=calls),
-        prompt="\n\n".join(filter(None, [wanted, given])),
-        asked=(wanted, Quote(text=given)) if given else (),
+        prompt="\n\n".join(filter(None, [wanted, listed])),
+        asked=(wanted, Quote(text=listed)) if listed else (),
         tools=tuple(tools),
         **dict(limits.model_copy(update={"max_calls": calls})),
     )

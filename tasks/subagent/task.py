@@ -41,7 +41,7 @@ from ..context import current_task, unless_won
 from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
 from .answer import extract, joined, refuses, resume_point
 from .asking import ask, own_errors, queue_s_of, settings_of, waits_of
-from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of, prompt_of
+from .request import SubagentRequest, SubagentResult, UnansweredError, omissions_of, prompt_of
 from .tool_loop import ToolLoop
 
 __all__ = ["WAITING", "answer", "subagent"]
@@ -154,7 +154,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         queue_s=timer.waited_s + queue_s_of([*conversation, response], started),
         waits=waits_of([*conversation, response], timer.waits, started),
         usage=usage,
-        left_out=(*request.summarised, *left_out_of(request)),
+        left_out=(*request.summarised, *omissions_of(request)),
         calls=loop.calls if loop else (),
     )
     error = _problem(model, request, response, text, whole)

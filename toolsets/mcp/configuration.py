@@ -246,9 +246,9 @@ class McpEndpoint(Frozen):
         blank is a value, too.
         """
         how = self.how
-        given = how.env if isinstance(how, StdioServer) else how.headers
+        own_values = how.env if isinstance(how, StdioServer) else how.headers
         client = "" if isinstance(how, StdioServer) else how.oauth.client_secret
-        values = (*given.values(), client)
+        values = (*own_values.values(), client)
         parts = (part for value in values for part in (value, value.partition(" ")[2]))
         own = _in_arguments(how.args) if isinstance(how, StdioServer) else secrets_of(how.url)
         return tuple(filter(None, (*parts, *own)))
