@@ -40,7 +40,7 @@ def fitted(name: str, *, with_hash: bool = False) -> str:
 
     Args:
         name: What the tool is called.
-        told_apart: Have the name end with the hash in any case.
+        with_hash: Have the name end with the hash in any case.
     """
     plain = _FOREIGN.sub("_", name)
     # Some providers want a letter first, and take a `_`.
