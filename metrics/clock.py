@@ -41,7 +41,7 @@ class RunClock:
 
     began_at: float
     began_s: float
-    ahead_s: float = 0.0
+    offset_s: float = 0.0
     steady: Callable[[], float] = field(default=time.monotonic)
 
     @classmethod
@@ -60,7 +60,7 @@ class RunClock:
 
         A machine that sleeps is the same as one whose clock is set forwards: it did nothing.
         """
-        return _wall() - self.now() + self.ahead_s
+        return _wall() - self.now() + self.offset_s
 
 
 _clock: ContextVar[RunClock | None] = ContextVar("swarm_run_clock", default=None)

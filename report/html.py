@@ -70,12 +70,12 @@ def cut_pages(pages: Sequence[Page], budget: int, longest: int) -> list[Page]:
 
 def _limit(lengths: Sequence[int], budget: int) -> int:
     """The length that texts can have so that all fit; `lengths` grow."""
-    left = budget
+    remaining = budget
     for number, length in enumerate(lengths):
-        share = left // (len(lengths) - number)
+        share = remaining // (len(lengths) - number)
         if length > share:
             return share
-        left -= length
+        remaining -= length
     return max(lengths, default=0)
 
 
@@ -116,8 +116,8 @@ def coloured(text: str, language: str) -> Markup:
 
 def _line(line: str) -> Markup:
     kind = _LINES.get(line[:1])
-    drawn = escape(line)
-    return Markup('<span class="{}">{}</span>').format(kind, drawn) if kind else drawn
+    markup = escape(line)
+    return Markup('<span class="{}">{}</span>').format(kind, markup) if kind else markup
 
 
 @cache
@@ -157,10 +157,10 @@ def prose(text: str, level: int) -> Markup:
             token.children = _harmless(token.children)
     # Once more: Markdown's entities have become characters.
     rendered = harmless(parser.renderer.render(tokens, parser.options, {}))
-    drawn = Markup(rendered)  # noqa: S704 - html is off
+    markup = Markup(rendered)  # noqa: S704 - html is off
     for plain, reachable in _SCROLLED.items():
-        drawn = drawn.replace(plain, reachable)
-    return drawn
+        markup = markup.replace(plain, reachable)
+    return markup
 
 
 @cache
@@ -182,28 +182,28 @@ def _set_headings(tokens: Sequence[Token], level: int) -> None:
 
 
 def _harmless(tokens: Sequence[Token]) -> list[Token]:
-    kept: list[Token] = []
+    shown: list[Token] = []
     closing: list[str | None] = []
     for token in tokens:
         if token.type == "image":
             alt = one_line(token.content, 200)
-            kept.append(_text(f"[image: {alt}]" if alt else "[image]"))
+            shown.append(_text(f"[image: {alt}]" if alt else "[image]"))
         elif token.type == "link_open":
             address = str(token.attrs.get("href", ""))
             if urlsplit(address).scheme.lower() in _SCHEMES:
                 token.attrs = {"href": address, "rel": "noopener noreferrer nofollow"}
-                kept.append(token)
+                shown.append(token)
                 closing.append(_host(address))
             else:
                 closing.append(None)
         elif token.type == "link_close":
             host = closing.pop() if closing else None
             if host is not None:
-                kept.append(token)
-                kept.append(_text(f" ({host})"))
+                shown.append(token)
+                shown.append(_text(f" ({host})"))
         else:
-            kept.append(token)
-    return kept
+            shown.append(token)
+    return shown
 
 
 def _host(address: str) -> str:
@@ -366,12 +366,12 @@ def _is_status(block: Block, status: str) -> bool:
 
 
 def _drawing(view: RunView, anchor: str, kind: str) -> Markup:
-    drawn = {
+    drawings = {
         "graph": lambda: graph_svg(view, anchor=anchor),
         "timeline": lambda: timeline_svg(view, anchor=anchor),
         "costs": lambda: costs_svg(view),
     }
-    return Markup(drawn[kind]())  # noqa: S704 - made by templates that escape
+    return Markup(drawings[kind]())  # noqa: S704 - made by templates that escape
 
 
 @cache

@@ -121,8 +121,8 @@ def wanted_exporter() -> str:
 
 def _endpoint() -> str:
     """Return the collector that the environment names; "" if none."""
-    given = (os.environ.get(name, "").strip() for name in _ENDPOINTS)
-    return next(filter(None, given), "")
+    configured = (os.environ.get(name, "").strip() for name in _ENDPOINTS)
+    return next(filter(None, configured), "")
 
 
 def flush() -> None:
@@ -151,11 +151,11 @@ _SCOPE = "prefect_swarm"
 
 def _tracer_provider() -> TracerProvider | None:
     """Return who takes spans; None if nobody does."""
-    given = get_tracer_provider()
+    configured = get_tracer_provider()
     # Either of these is what OpenTelemetry has where nobody set a provider.
-    if isinstance(given, ProxyTracerProvider | NoOpTracerProvider):
+    if isinstance(configured, ProxyTracerProvider | NoOpTracerProvider):
         return _environment_provider()
-    return given
+    return configured
 
 
 def is_traced() -> bool:

@@ -119,14 +119,14 @@ def table(sets: Sequence[str], drawing: Drawing) -> str:
     columns = "".join(f" `{name}` | changed | p |" for name in sets)
     lines = [f"| Left out |{columns}", f"|---|{'---|--:|---|' * len(sets)}"]
     lines.append(_row("no rule", [(every[name], None) for name in sets]))
-    kept: list[Rule] = []
+    chance: list[Rule] = []
     for rule in RULES:
         others = [other for other in RULES if other is not rule]
         differences = _differences(wanted, drawing, every, others)
         lines.append(_row(_name(rule), differences))
         if not differences[0][1].is_chance:
-            kept.append(rule)
-    lines.append(_row("all whose lack is chance", _differences(wanted, drawing, every, kept)))
+            chance.append(rule)
+    lines.append(_row("all whose lack is chance", _differences(wanted, drawing, every, chance)))
     return "\n".join(lines)
 
 
@@ -170,8 +170,8 @@ def main() -> None:
         default=Path(tempfile.gettempdir()) / "planning-texts.json",
         help="the file that keeps what was drawn; %(default)s if left out",
     )
-    given = parser.parse_args()
-    print(table(given.set or ["third"], Drawing(given.texts)))
+    args = parser.parse_args()
+    print(table(args.set or ["third"], Drawing(args.texts)))
 
 
 if __name__ == "__main__":

@@ -130,18 +130,18 @@ def main() -> None:
     parser.add_argument("--adapter", type=Path)
     parser.add_argument("--json", type=Path, help="where to write what was found")
     parser.add_argument("--again", type=Path, help="what --json wrote; plan nothing")
-    given = parser.parse_args()
-    if given.again:
-        saved = json.loads(given.again.read_text(encoding="utf-8"))
+    args = parser.parse_args()
+    if args.again:
+        saved = json.loads(args.again.read_text(encoding="utf-8"))
         found = [[_read(plan) for plan in row] for row in saved]
     else:
         try:
-            found = asyncio.run(write_plans(given.pairs, given.plans, given.seed, given.adapter))
+            found = asyncio.run(write_plans(args.pairs, args.plans, args.seed, args.adapter))
         finally:
             close_engines()
-    if given.json:
+    if args.json:
         text = json.dumps([[asdict(plan) for plan in row] for row in found])
-        given.json.write_text(text, encoding="utf-8")
+        args.json.write_text(text, encoding="utf-8")
     print(tables(found))
 
 

@@ -366,7 +366,7 @@ class Sampler:
             candidates = _Candidates(likeliest(logits, count), logits)
             _apply(grammar, candidates.array)
             # llama.cpp ends the process when it is made to accept a token that a grammar forbids.
-            if candidates.left:
+            if candidates.remaining:
                 return self._apply_chain(candidates)
         raise EarlyAbortError(
             "The grammar leaves no token that this model knows.",
@@ -388,7 +388,7 @@ class _Candidates:
         self.array = lib.llama_token_data_array(pointer, len(ids), -1, False)
 
     @property
-    def left(self) -> bool:
+    def remaining(self) -> bool:
         """Whether any may still be taken."""
         return bool(np.isfinite(self._data["logit"]).any())
 

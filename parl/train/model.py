@@ -157,9 +157,9 @@ class _KeyValueCache:
 
     def keep(self, sequences: Sequence[int]) -> None:
         """Keep these sequences, in this order."""
-        kept = torch.tensor(sequences).to(self.lengths.device)
-        self._keys, self._values = self._keys[:, kept], self._values[:, kept]
-        self._mask, self.lengths = self._mask[kept], self.lengths[kept]
+        chosen = torch.tensor(sequences).to(self.lengths.device)
+        self._keys, self._values = self._keys[:, chosen], self._values[:, chosen]
+        self._mask, self.lengths = self._mask[chosen], self.lengths[chosen]
 
     def open_column(self) -> None:
         """Begin the next token of every sequence."""

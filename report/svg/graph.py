@@ -11,7 +11,7 @@ from grandalf.layouts import SugiyamaLayout  # pyright: ignore[reportMissingImpo
 
 from ...text import one_line, plural
 from ..page import RunView, StepView
-from .theme import Theme, drawn, fitted, safe, seconds
+from .theme import Theme, fitted, render_svg, safe, seconds
 
 __all__ = [
     "LEAST_ALIKE",
@@ -252,7 +252,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
     )
     inside = {group[0]: group for group in groups}
     note = "Arrows that follow from others are left out." if is_reduced else ""
-    return drawn(
+    return render_svg(
         "graph.svg.j2",
         theme,
         width=max(layout.width, 300),

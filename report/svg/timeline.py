@@ -12,7 +12,7 @@ from ...store.attempt import Attempt
 from ...store.step import StepState
 from ...text import duration, one_line, plural
 from ..page import RunView, StepView
-from .theme import Theme, drawn, fitted, safe, seconds
+from .theme import Theme, fitted, render_svg, safe, seconds
 
 __all__ = ["Lane", "Span", "lanes", "nice_step", "timeline_says", "timeline_svg"]
 
@@ -150,7 +150,7 @@ class _Scale:
     def x(self, at_s: float) -> float:
         return _NAMES + (at_s / self.total_s * _ROOM if self.total_s else 0.0)
 
-    def drawn(self, span: Span) -> _Bars:
+    def bar(self, span: Span) -> _Bars:
         start, end = self.x(span.start_s), self.x(span.end_s)
         return _Bars(span.kind, start, max(end - start, 1.5))
 
@@ -179,7 +179,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
     row = 22 if len(made) <= _MANY else 16
     scale = _Scale(last_s)
     whole = _whole(view)
-    return drawn(
+    return render_svg(
         "timeline.svg.j2",
         theme,
         width=_NAMES + _ROOM + 70,
@@ -197,7 +197,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
                 "name": fitted(f"{lane.step.id} {lane.step.state.agent}", 28),
                 "end": scale.x(max(span.end_s for turn in lane.turns for span in turn.spans)),
                 "took": _took(lane),
-                "turns": [(turn, [scale.drawn(s) for s in turn.spans]) for turn in lane.turns],
+                "turns": [(turn, [scale.bar(s) for s in turn.spans]) for turn in lane.turns],
             }
             for lane in made
         ],

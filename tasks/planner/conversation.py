@@ -189,7 +189,7 @@ async def converse(
     """
     others = (listing(context.inputs), context.facts, context.notes)
     quotes = [Quote(text=text) for text in others if text]
-    asked = [_user_message(objective, *quotes), *_begun(context.begun)]
+    asked = [_user_message(objective, *quotes), *_partial_plan(context.begun)]
     answers = [await ask(asked)]
     try:
         return _draft(answers, objective, context, "as the model wrote it")
@@ -210,7 +210,7 @@ async def converse(
         raise NoPlanError(error.problem, "Ask another model, or give a plan.", text) from error
 
 
-def _begun(text: str) -> list[ModelMessage]:
+def _partial_plan(text: str) -> list[ModelMessage]:
     """What was written of a plan that broke off, and that it is to be written again."""
     return [ModelResponse([TextPart(text)]), _user_message(_BROKE_OFF)] if text else []
 
