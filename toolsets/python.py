@@ -36,8 +36,8 @@ __all__ = [
     "CallHistory",
     "CallOutcome",
     "Finished",
-    "KeptState",
     "PythonSource",
+    "StoredState",
     "call_text",
     "file_name_problem",
     "input_paths",
@@ -205,7 +205,7 @@ class _Calls(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptState:
+class StoredState:
     """What a call begins with, and its number, from 1."""
 
     number: int
@@ -235,7 +235,7 @@ class CallHistory:
             self._show(self._files(calls))
         return found
 
-    def current(self) -> KeptState:
+    def current(self) -> StoredState:
         """Return what the next call begins with.
 
         Raises:
@@ -243,7 +243,7 @@ class CallHistory:
         """
         calls = self._calls()
         state = self._use.run.tool_blob(self._name, calls.state) if calls.state else b""
-        return KeptState(len(calls.answers) + 1, state, self._files(calls))
+        return StoredState(len(calls.answers) + 1, state, self._files(calls))
 
     def add(self, key: str, answer: str, after: tuple[bytes, Mapping[str, bytes]] | None) -> None:
         """Write down a call that has come to its end.

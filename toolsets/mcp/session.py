@@ -31,7 +31,7 @@ __all__ = [
     "SchemaError",
     "ToolList",
     "described",
-    "given_names",
+    "distinct_names",
     "quieten",
     "readable_result",
     "readable_tools",
