@@ -150,7 +150,8 @@ FromStep = Annotated[
     typer.Option(
         "--from",
         metavar="STEP",
-        help="A step that is done anew, with all that depend on it; repeatable.",
+        help="A step, or an instance such as S2[3], that is done anew, with all that depend on it; "
+        "repeatable.",
     ),
 ]
 
@@ -172,7 +173,8 @@ def fork(
     from ..store.runs import find_run
 
     check_output(as_json=as_json, as_events=stream)
-    names = [name.strip().upper() for name in again or ()]
+    # A round's letter is the small one: S2[7]r3.
+    names = [name.strip().upper().replace("R", "r") for name in again or ()]
     changes = {**overrides, **({"stream_text": True} if stream else {})}
     edited = None if plan is None else _read(find_run(run_name), plan, changes)
     prepared = _prepared(run_name, edited, names, changes)

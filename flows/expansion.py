@@ -335,9 +335,7 @@ class Expansions:
         is_complete: bool = True,
     ) -> Expanded:
         records = self._states(step, members)
-        restored = await asyncio.to_thread(
-            restore_members, self.context.run, records, self._is_taken
-        )
+        restored = await asyncio.to_thread(restore_members, self.context.run, records)
         if problem := self._budget_problem(
             [member for member in members if member.id not in restored]
         ):
@@ -359,16 +357,6 @@ class Expansions:
             asked = self._digests[member.id] = member_digest(member, digests, self._digests)
             states[member.id] = StepState.of(member, step.id, asked)
         return states
-
-    def _is_taken(self, name: str) -> bool:
-        """Whether all of a step's output comes from another run."""
-        record = self.context.records.get(name)
-        if record is None or record.taken_from is not None:
-            return record is not None
-        if record.status == "skipped" and record.category is None:
-            return True  # By a condition, as in the other run.
-        is_done = record.step.is_group and record.status == "succeeded"
-        return is_done and all(map(self._is_taken, record.members))
 
     def _budget_problem(self, members: Sequence[CompiledStep]) -> str:
         """Say why the run can't afford to begin with so many members; "" if it can.

@@ -8,7 +8,7 @@ all that is finished is set aside under the hash of what it was asked for, where
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from ..data_types import Frozen
@@ -18,7 +18,13 @@ from ..store.protocol import RunStore
 from ..store.step import StepState
 from .stored_plan import finished_step
 
-__all__ = ["StoredMember", "members_stored", "restore_members", "set_members_aside"]
+__all__ = [
+    "StoredMember",
+    "members_stored",
+    "restore_members",
+    "set_members_aside",
+    "states_stored",
+]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -30,17 +36,8 @@ class StoredMember(Frozen):
     output: str
 
 
-def restore_members(
-    run: RunStore, records: Mapping[str, StepState], is_taken: Callable[[str], bool]
-) -> frozenset[str]:
-    """Give members what is stored of those that are asked for the same; return their ids.
-
-    Args:
-        run: The run's folder.
-        records: The members, by their ids. They needn't be known to the run yet.
-        is_taken: Says of a step's id whether its output comes from another run. What was taken over
-            counts only where all that it reads was, too.
-    """
+def restore_members(run: RunStore, records: Mapping[str, StepState]) -> frozenset[str]:
+    """Give members what is stored of those that are asked for the same; return their ids."""
     restored: set[str] = set()
     for name, record in records.items():
         if record.step.is_group:
@@ -48,10 +45,7 @@ def restore_members(
             continue
         if (found := _stored(run, record)) is None:
             continue
-        state, output = found
-        if state.taken_from is not None and not all(map(is_taken, record.step.upstream)):
-            continue
-        record.restore(state, output)
+        record.restore(*found)
         restored.add(name)
     return frozenset(restored)
 
@@ -86,8 +80,16 @@ def set_members_aside(run: RunStore, step: str) -> None:
 
 def members_stored(run: RunStore, step: str) -> Iterator[str]:
     """Yield the ids of all that is stored within a step, a round or an instance."""
-    names = dict.fromkeys((*(state.id for state in run.steps()), *run.finished_steps()))
+    names = dict.fromkeys((*(state.id for state in states_stored(run)), *run.finished_steps()))
     return (name for name in names if is_within(name, step))
+
+
+def states_stored(run: RunStore) -> tuple[StepState, ...]:
+    """Return the steps that a run has; of one whose files are damaged, those that can be read."""
+    with suppress(RunDamagedError):
+        return run.steps()
+    found = (_finished(run, name) for name in run.finished_steps())
+    return tuple(each[0] for each in found if each is not None)
 
 
 def _set_aside(run: RunStore, name: str) -> None:

@@ -34,7 +34,7 @@ from ..tasks.planner.task import Planned
 from ..tasks.replan import Replacement, read_replacement, replacement_request, replan
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from .context import RunContext
-from .members import set_members_aside
+from .members import set_members_aside, states_stored
 from .options import SwarmOptions, stored_options
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
@@ -241,7 +241,7 @@ def keep_unchanged(run: RunStore, plan: CompiledPlan) -> None:
     Args:
         plan: The plan that takes the place of the stored one.
     """
-    stored = [*run.finished_steps(), *(step.id for step in run.steps())]
+    stored = [*run.finished_steps(), *(state.id for state in states_stored(run))]
     roots = dict.fromkeys(map(root_of, stored))
     before = _before(run)
     kept = unchanged_steps(before, plan, roots) if before else frozenset[str]()
