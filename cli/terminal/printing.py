@@ -37,6 +37,7 @@ from ...store.events import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    ExpandedEvent,
     ExploringEvent,
     FinishedEvent,
     GateEvent,
@@ -242,6 +243,9 @@ def _words_of_run(event: RunEvent) -> str:
             return f"{event.model}, at most {plural(event.calls, 'call')}"
         case PlanningEvent():
             return event.model
+        case ExpandedEvent():
+            members = plural(len(event.steps), "member")
+            return f"{members} ({event.note})" if event.note else members
         case PlannedEvent():
             return plural(len(event.steps), "step")
         case SpentEvent():
