@@ -108,6 +108,10 @@ class Expansions:
     async def _instances(self, step: CompiledStep, for_each: ForEach) -> Expanded:
         if step.follows:
             followed = self.context.records[step.follows]
+            if not followed.members and followed.status != "succeeded":
+                reason = f"{followed.id} has no instances, and this step follows them"
+                self.context.records[step.id].end(reason, Category.UPSTREAM)
+                return Expanded(step.id, outcome="failed")
             members = followers_of(step, [self.context.records[n].step for n in followed.members])
             return await self._counted(step, for_each, members)
         try:
