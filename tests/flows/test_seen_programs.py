@@ -156,6 +156,7 @@ def test_a_run_that_is_not_over_shows_members_that_have_not_begun() -> None:
     run = left(result)
     for name in ("S2", "S2[4]", "S6"):
         (run.folder / "steps" / f"{name}.json").unlink()
+        (run.folder / "outputs" / f"{name}.txt").unlink()
     view = view_of(run, whole=())
     assert needs(view) == needs(before)
     statuses = {step.id: step.status for step in view.steps}
