@@ -22,7 +22,7 @@ from ..store.approvals import Approvals
 from ..store.attempt import excerpt
 from ..store.events import AnsweredEvent, AskedEvent
 from ..store.question import (
-    MOST_KEPT,
+    MOST_STORED,
     PLAN_QUESTION,
     Answer,
     Question,
@@ -40,14 +40,14 @@ __all__ = [
     "LOOK_S",
     "Asking",
     "failure_question",
-    "left_waiting",
     "plain_question",
     "plan_question",
     "step_question",
+    "waiting_error",
 ]
 
 
-def left_waiting(error: Pause | PausedRun) -> RunWaitingError:
+def waiting_error(error: Pause | PausedRun) -> RunWaitingError:
     """Return what a flow run that came back paused means, with the questions of its run."""
     state = error.state
     flow_run_id = state.state_details.flow_run_id if state is not None else None
@@ -95,7 +95,7 @@ def _plan_lines(step: CompiledStep, within: str = "") -> Iterator[str]:
     lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
     # Who reviews it is said at its end, with what they are asked.
     unreviewed = replace(step, review=None, best_of=None)
-    said = [_quoted(words).lstrip() for words in program_words(unreviewed, MOST_KEPT)]
+    said = [_quoted(words).lstrip() for words in program_words(unreviewed, MOST_STORED)]
     asked = [_quoted(step.prompt)] if step.prompt else []
     yield f"{who}: {', '.join([*said, *asked])}{lesson}{_reviews(step)}"
     for inner in step.plan:
@@ -261,7 +261,7 @@ class Asking:
     _open: dict[str, tuple[str, ...]] = field(
         init=False, default_factory=dict[str, tuple[str, ...]]
     )
-    _begun: set[str] = field(init=False, default_factory=set[str])
+    _started: set[str] = field(init=False, default_factory=set[str])
     _damaged: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -290,9 +290,9 @@ class Asking:
         asked = self._questions(command, begun)
         self._open[command.step] = tuple(question.id for question in asked)
         if command.begun:
-            self._begun.add(command.step)
+            self._started.add(command.step)
         else:
-            self._begun.discard(command.step)
+            self._started.discard(command.step)
         for question in asked:
             if self._answer_to(question.id) is None:
                 event = AskedEvent(
@@ -319,7 +319,7 @@ class Asking:
         for step, names in list(self._open.items()):
             answers = [answer for name in names if (answer := self._answer_to(name)) is not None]
             refused = next((answer for answer in answers if not is_approval(answer)), None)
-            if step in self._begun:
+            if step in self._started:
                 # The attempt goes on: its tools make what is approved, and tell the model of what
                 # isn't, in this process as in one that resumes the run.
                 refused = None

@@ -179,12 +179,12 @@ def tally_words(members: Members) -> str:
     done = members.statuses.get("succeeded", 0)
     parts = [f"{done:,} of {plural(total, members.word)} done"]
     parts += [
-        f"{count:,} {status}" for status in _TOLD if (count := members.statuses.get(status, 0))
+        f"{count:,} {status}" for status in _COUNTED if (count := members.statuses.get(status, 0))
     ]
     return ", ".join(parts)
 
 
-_TOLD: tuple[StepStatus, ...] = ("failed", "running", "asked", "skipped", "cancelled")
+_COUNTED: tuple[StepStatus, ...] = ("failed", "running", "asked", "skipped", "cancelled")
 
 
 def needs_within(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ...errors import ItemsError
-from ...flows.bounds import TYPICAL_ANSWER, estimate
-from ...flows.options import SwarmOptions
-from ...models.names import price_of_name
 from ...plan.bounds import Range, extents, total
 from ...plan.compile import CompiledPlan, CompiledStep
 from ...plan.items import (
@@ -24,6 +22,9 @@ from ...plan.program_words import program_words
 from ...plan.task_ir import TaskIR
 from ...text import dollars, one_line, plural
 from .printing import print_section, print_table, print_text
+
+if TYPE_CHECKING:
+    from ...flows.options import SwarmOptions
 
 __all__ = ["estimate_line", "extent_lines", "print_plan"]
 
@@ -116,6 +117,9 @@ def _span(count: Range) -> str:
 
 def estimate_line(plan: CompiledPlan, options: SwarmOptions) -> str:
     """Return what a plan is likely to take, in a line."""
+    from ...flows.bounds import TYPICAL_ANSWER, estimate
+    from ...models.names import price_of_name
+
     found = estimate(plan, options, price_of_name)
     money = "price not known" if found.usd is None else dollars(found.usd)
     return (

@@ -34,7 +34,7 @@ def only_this_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     def grammar_of(_: PlanRules) -> str:
         return grammar
 
-    monkeypatch.setattr("prefect_swarm.tasks.planner.structured.plan_grammar", grammar_of)
+    monkeypatch.setattr("prefect_swarm.tasks.planner.planners.plan_grammar", grammar_of)
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def folder_of(result: SwarmResult) -> RunFolder:
     return RunFolder.of(result.flow_run_id)
 
 
-def left(result: SwarmResult) -> RunFolder:
+def unfinished(result: SwarmResult) -> RunFolder:
     """The run's folder as it was before the run had ended."""
     run = folder_of(result)
     (run.folder / "result.json").unlink()
@@ -153,7 +153,7 @@ def test_a_members_json_is_its_record_and_a_steps_lists_its_members() -> None:
 def test_a_run_that_is_not_over_shows_members_that_have_not_begun() -> None:
     result = run_of(EVERYTHING)
     before = view_of(folder_of(result), whole=())
-    run = left(result)
+    run = unfinished(result)
     for name in ("S2", "S2[4]", "S6"):
         (run.folder / "steps" / f"{name}.json").unlink()
         (run.folder / "outputs" / f"{name}.txt").unlink()

@@ -48,20 +48,20 @@ def page_of(view: RunView, name: str) -> Page:
 
 def nodes(view: RunView) -> dict[str, str]:
     """The cards of a graph, with what stands on each."""
-    drawn = ElementTree.fromstring(graph_svg(view)).iter(f"{SVG}g")
+    document = ElementTree.fromstring(graph_svg(view)).iter(f"{SVG}g")
     return {
         each.attrib["data-step"]: " ".join(text.text or "" for text in each.iter(f"{SVG}text"))
-        for each in drawn
+        for each in document
         if "data-step" in each.attrib
     }
 
 
 def test_the_graph_has_one_node_for_a_step_with_members() -> None:
-    drawn = nodes(spread_view())
-    assert set(drawn) == {"S1", "S2", "S3", "S4", "S5", "S6"}
-    assert "18 of 20 done, 2 failed" in drawn["S2"]
-    assert "2 of 2 rounds done" in drawn["S3"]
-    assert "by condition" in drawn["S5"]
+    document = nodes(spread_view())
+    assert set(document) == {"S1", "S2", "S3", "S4", "S5", "S6"}
+    assert "18 of 20 done, 2 failed" in document["S2"]
+    assert "2 of 2 rounds done" in document["S3"]
+    assert "by condition" in document["S5"]
 
 
 def test_the_graph_says_how_far_members_are() -> None:

@@ -331,7 +331,7 @@ def ended_member(number: int, kind: str = "succeeded") -> EndedEvent:
     return S1_DONE.model_copy(update={**update, "at": 109.0})
 
 
-def drawn_of(board: Board, lines: int = 9) -> list[str]:
+def lines_of(board: Board, lines: int = 9) -> list[str]:
     console = Console(file=StringIO(), width=140)
     console.print(draw(board, 112.0, lines, "", ""))
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
@@ -341,7 +341,7 @@ def test_a_step_with_members_has_one_line_with_a_bar_and_its_failures() -> None:
     working = [started(f"S2[{number}]", 110.0) for number in (4, 5)]
     ends = [ended_member(1), ended_member(2, "failed"), ended_member(3)]
     board = after((*SPREAD, expanded(20), *ends, *working))
-    lines = [line for line in drawn_of(board) if "S2" in line]
+    lines = [line for line in lines_of(board) if "S2" in line]
     assert len([line for line in lines if line.strip().startswith("*") or " S2 " in line[:8]]) == 1
     assert "██▒░░···············" in lines[0]
     assert "2 of 20 instances done, 1 failed, 2 running: S2[2]" in lines[0]
@@ -350,7 +350,7 @@ def test_a_step_with_members_has_one_line_with_a_bar_and_its_failures() -> None:
 
 def test_steps_are_counted_without_members_and_running_ones_with_them() -> None:
     board = after((*SPREAD, expanded(20), *(started(f"S2[{n}]", 110.0) for n in (1, 2, 3))))
-    assert any("1 of 3 steps over · 3 running" in line for line in drawn_of(board))
+    assert any("1 of 3 steps over · 3 running" in line for line in lines_of(board))
 
 
 def test_a_line_of_members_has_their_time_and_tokens() -> None:
@@ -381,12 +381,12 @@ def test_a_long_critical_path_is_written_briefly() -> None:
     )
     ends = (S1_DONE.model_copy(update={"step": step.id}) for step in steps)
     board = after((BEGIN[0], PlannedEvent(at=101.0, steps=steps), *ends))
-    path = next(line for line in drawn_of(board, 50) if "critical path so far" in line)
+    path = next(line for line in lines_of(board, 50) if "critical path so far" in line)
     assert path.endswith("S11 > … > S40")
 
 
 def test_a_thousand_members_are_one_line() -> None:
     board = after((*SPREAD, expanded(1000), *(ended_member(n, "failed") for n in range(1, 500))))
-    lines = drawn_of(board)
+    lines = lines_of(board)
     assert len(lines) < 12
     assert any("499 failed: S2[1] to S2[499]" in line for line in lines)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
-from prefect_swarm.tasks.planner.structured import GrammarPlanner, _up_to, plan_grammar
+from prefect_swarm.tasks.planner.planners import GrammarPlanner, _up_to, plan_grammar
 from prefect_swarm.tasks.planner.task import planner_for
 from prefect_swarm.tasks.planner.written import WrittenPlan
 from pydantic_ai.models.wrapper import WrapperModel

@@ -18,7 +18,7 @@ from prefect_swarm.tasks.planner.facts import (
     toolset_fact,
 )
 from prefect_swarm.tasks.planner.facts_text import facts_text
-from prefect_swarm.tasks.planner.structured import plan_grammar, plan_shape
+from prefect_swarm.tasks.planner.planners import plan_grammar, plan_shape
 from prefect_swarm.tasks.planner.task import PlanRequest, _key
 from prefect_swarm.tasks.planner.written import WrittenPlan, plan_schema
 from pydantic_ai.tools import ToolDefinition
