@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
-from prefect_swarm.tasks.planner.structured import GrammarPlanner, _up_to, plan_grammar
+from prefect_swarm.tasks.planner.grammar import plan_grammar, up_to
+from prefect_swarm.tasks.planner.planned import WrittenPlan
+from prefect_swarm.tasks.planner.structured import GrammarPlanner
 from prefect_swarm.tasks.planner.task import planner_for
-from prefect_swarm.tasks.planner.written import WrittenPlan
 from pydantic_ai.models.wrapper import WrapperModel
 from scripted_local import ScriptedModel
 
@@ -81,7 +82,7 @@ def test_a_second_broken_plan_is_an_error() -> None:
 
 @given(st.integers(1, 2000), st.integers(0, 3000))
 def test_the_numbers_up_to_a_largest_are_those_and_no_others(largest: int, number: int) -> None:
-    assert _admits(_up_to(largest), str(number)) == (1 <= number <= largest)
+    assert _admits(up_to(largest), str(number)) == (1 <= number <= largest)
 
 
 def _admits(rule: str, text: str) -> bool:
