@@ -32,6 +32,7 @@ __all__ = [
     "AsEvents",
     "AsJson",
     "FailureMessage",
+    "as_step_id",
     "as_written",
     "command",
     "failure_of",
@@ -39,6 +40,11 @@ __all__ = [
     "unwrapped",
     "written",
 ]
+
+
+def as_step_id(text: str) -> str:
+    """Return a step's id as a person typed it, in any case, the way it is written: s2R3 → S2r3."""
+    return text.strip().upper().replace("R", "r")
 
 
 def written(text: str) -> str:

@@ -15,6 +15,7 @@ from ..errors import RunDamagedError
 from ..metrics.clock import run_time
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, CompiledStep
+from ..plan.review import Reviewer
 from ..plan.schedule import Approved, Ask, Edited, Rejected
 from ..store.approvals import Approvals
 from ..store.attempt import excerpt
@@ -25,7 +26,7 @@ from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
 from .bounds import Estimate, estimate
 from .context import RunContext
-from .plan_changes import step_digests
+from .plan_changes import step_digests, work_digest
 
 __all__ = [
     "LOOK_S",
@@ -74,7 +75,14 @@ def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
     parts = map(_plan_line, plan.steps)
     for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
         yield ("\n" if is_short else "\n\n").join(lines)
-    agents = dict.fromkeys((step.agent, step.instructions) for step in plan.steps)
+    agents = dict.fromkeys(
+        pair
+        for step in plan.steps
+        for pair in (
+            (step.agent, step.instructions),
+            *((reviewer.agent, reviewer.instructions) for reviewer in _reviewers(step)),
+        )
+    )
     for agent, instructions in agents:
         if instructions:
             yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
@@ -83,7 +91,7 @@ def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
 def _plan_line(step: CompiledStep) -> str:
     who = f"- **{step.id}** {plain_words(step.agent)} ({step.tier}){_after(step)}"
     lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
-    return f"{who}{_tools(step)}: {_quoted(step.prompt)}{lesson}"
+    return f"{who}{_tools(step)}: {_quoted(step.prompt)}{lesson}{_reviews(step)}"
 
 
 def step_question(step: CompiledStep, digest: str, at: float) -> Question:
@@ -153,7 +161,35 @@ def _step_text(step: CompiledStep) -> str:
     says = f"\n\nIts instructions: {_quoted(step.instructions)}" if step.instructions else ""
     lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
     who = f"{step.id}, by {plain_words(step.agent)} on tier {step.tier}.{reads}{tools}"
-    return f"{_quoted(step.prompt).lstrip()}\n\n{who}{says}{lesson}"
+    theirs = "".join(
+        f"\n\nThe instructions of {plain_words(each.agent)}: {_quoted(each.instructions)}"
+        for each in _reviewers(step)
+        if each.instructions
+    )
+    return f"{_quoted(step.prompt).lstrip()}\n\n{who}{says}{lesson}{_reviews(step)}{theirs}"
+
+
+def _reviewers(step: CompiledStep) -> tuple[Reviewer, ...]:
+    """Return who reviews a step and who judges its samples, each once."""
+    found = (step.review and step.review.reviewer, step.best_of and step.best_of.judge)
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _reviews(step: CompiledStep) -> str:
+    """Say who reviews a step, what they are to look for, and who judges its samples."""
+    text = ""
+    if best_of := step.best_of:
+        chosen = "the first that passes counts"
+        if judge := best_of.judge:
+            chosen = f"{plain_words(judge.agent)} ({judge.tier}) names the best"
+        text += f"\n\n{step.id} draws {best_of.samples} samples; {chosen}."
+    if review := step.review:
+        reviewer = review.reviewer
+        who = f"{plain_words(reviewer.agent)} ({reviewer.tier})"
+        text += f"\n\n{who} reviews {step.id}: {review.needed} of {review.votes} have to accept."
+        if review.instructions:
+            text += f" What they are to look for: {_quoted(review.instructions)}"
+    return text
 
 
 def _lesson(step: CompiledStep) -> str:
@@ -297,7 +333,7 @@ class Asking:
                 or self.approvals.ask(plain_question(name, record, command.attempt, at))
                 for name in names
             )
-        digest = self._digests[command.step]
+        digest = self._digests.get(command.step) or work_digest(record.step)
         if not record.attempts:
             return (self.approvals.ask(step_question(record.step, digest, at)),)
         again = self.context.restart_counts.get(command.step, 0)

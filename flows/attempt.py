@@ -29,17 +29,21 @@ from ..tasks.failure_router import Bounds, route
 from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .candidate import Candidate, Candidates, Inspections
+from .collect import collect_candidate
 from .context import RunContext, save_step
 from .control import wait_events
 from .memory import Memories
 from .plan_changes import Replacements
 from .prefect_io.task_runs import states_of, task_runs_of
 from .request import Summaries, attempt_request, failures_of
-from .timing import AttemptTimes, StepSpans, other_samples
+from .timing import AttemptTimes, StepSpans, other_answers
 
 __all__ = ["Attempts"]
 
 _DIFF_CHARS = 2000
+_NO_MODEL = Decision(
+    action="FAIL", rule="collect", reason="no model made it: another attempt would be the same"
+)
 _NOT_DRAWN = (BudgetExceededError, ApprovalNeededError)
 
 
@@ -133,7 +137,12 @@ class Attempts:
         self, record: StepState, launch: Launch, decision: Decision | None
     ) -> list[Candidate]:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
-        number = decision.samples if decision else 1
+        if record.step.collect is not None:
+            states = self._edges(record)
+            return [await collect_candidate(self.context, self._candidates, record, launch, states)]
+        best_of = record.step.best_of if decision is None else None
+        judge = best_of.judge if best_of else None
+        number = decision.samples if decision else best_of.samples if best_of else 1
         with self._times[launch.step, launch.attempt].other.noted("model"):
             fitting = await self.summaries.fitting(
                 attempt_request(self.context, record, launch, decision), record
@@ -142,7 +151,8 @@ class Attempts:
             taken = decision is None and self._take_prestarted(fitting)
             request = fitting if taken else await self.context.ledger.reserve(fitting)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
-        won = asyncio.Event()
+        # Whoever judges samples has to see all of them.
+        won = None if judge else asyncio.Event()
         with task_context(won=won):
 
             async def draw(n: int) -> Candidate:
@@ -151,7 +161,7 @@ class Attempts:
                 request = await self.context.ledger.reserve(sample.model_copy(update=read))
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
                 candidate = await self._candidate(record, request, label)
-                if candidate.category is None:
+                if candidate.category is None and won is not None:
                     won.set()
                 return candidate
 
@@ -164,7 +174,10 @@ class Attempts:
         # What the budget has no room for isn't drawn; only if that is all of them it is a failure.
         if not made or not all(isinstance(error, _NOT_DRAWN) for error in broken):
             raise broken[0]
-        return sorted(made, key=lambda made: (made.category is None, made.progress), reverse=True)
+        made.sort(key=lambda made: (made.category is None, made.progress), reverse=True)
+        if judge is None:
+            return made
+        return await self._candidates.choose(judge, fitting, made, f"attempt {launch.attempt}")
 
     async def settle_prestarted(self, done: Collection[str]) -> None:
         """Withdraw what was asked ahead of the plan and isn't a first request of its steps.
@@ -172,7 +185,7 @@ class Attempts:
         Args:
             done: The steps that are over already.
         """
-        roots = [step for step in self.context.plan.steps if not step.upstream]
+        roots = [step for step in self.context.plan.steps if step.is_root]
         await self.context.prestarted.settle_on(
             attempt_request(self.context, self.context.records[step.id], launch, None)
             for step in roots
@@ -240,7 +253,7 @@ class Attempts:
             ref = await self._store_output(launch.step, best.artifact)
             record.succeed(attempt, best.artifact, ref, task_runs)
             return AttemptFinished(launch.step, "succeeded")
-        decision = self._route(record, attempt)
+        decision = _NO_MODEL if record.step.collect else self._route(record, attempt)
         self._emit_decision(launch, decision)
         record.fail(attempt, decision, best.artifact, best.progress, task_runs)
         if best.category is Category.TRUNCATED:
@@ -248,7 +261,8 @@ class Attempts:
         if decision.tier is not None:
             asks = decision.action == "ASK"
             return AttemptFinished(launch.step, "retry", decision.tier, asks)
-        return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
+        is_skip = decision.action == "SKIP" or (decision is _NO_MODEL and record.step.optional)
+        return AttemptFinished(launch.step, "skipped" if is_skip else "failed")
 
     async def _store_output(self, step: str, artifact: str) -> str:
         return await asyncio.to_thread(self.context.run.write_output, step, artifact)
@@ -301,7 +315,10 @@ def _attempt(
 ) -> Attempt:
     best = candidates[0]
     result = best.result
-    others = other_samples(result, (candidate.result for candidate in candidates))
+    reviews = [review for candidate in candidates for review in candidate.reviews]
+    results = [*(candidate.result for candidate in candidates), *reviews]
+    others = other_answers(result, results)
+    waits = (wait for answer in (result, *reviews) for wait in answer.waits)
     return Attempt(
         number=launch.attempt,
         agent=record.step.agent,
@@ -314,8 +331,8 @@ def _attempt(
         started_at=min(candidate.result.started_at for candidate in candidates),
         ended_at=result.ended_at,
         queue_s=result.queue_s,
-        stretches=(*times.other.stretches, *result.waits, *others),
-        usage=sum((candidate.result.usage for candidate in candidates), Usage()),
+        stretches=(*times.other.stretches, *waits, *others),
+        usage=sum((answer.usage for answer in results), Usage()),
         category=best.category,
         error=best.error,
         extraction=result.extraction,

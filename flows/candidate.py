@@ -1,17 +1,15 @@
-"""One candidate for a step's artifact: budget, subagent, gates."""
+"""One candidate for a step's artifact: subagent, gates, reviewers."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from prefect.client.schemas.objects import State
-from pydantic_ai.exceptions import ModelAPIError
 
-from ..errors import ApprovalNeededError, Category, SwarmError
+from ..errors import Category
 from ..gates import (
     Gate,
     GatePipeline,
@@ -24,17 +22,18 @@ from ..gates import (
 )
 from ..metrics.clock import run_time
 from ..plan.compile import CompiledStep
+from ..plan.review import Reviewer
 from ..store.attempt import excerpt
 from ..store.events import EventSink, GateEvent, TextEvent
-from ..tasks.context import AttemptBudget, task_context
+from ..tasks.context import task_context
 from ..tasks.gates import Inspection, Verdicts, gates
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
-from ..tasks.subagent.task import WAITING, subagent
 from ..text import visible
-from .bounds import Ledger
 from .context import RunContext
 from .event_log import call_sink, text_events
-from .prefect_io.task_runs import result_in, run_task
+from .prefect_io.task_runs import run_task
+from .review import Reviewed, Reviews
+from .subagents import ask_subagent
 
 __all__ = ["Candidate", "Candidates", "Inspections"]
 
@@ -172,13 +171,16 @@ class Candidate:
 
     Attributes:
         states: The Prefect states of its last task runs.
-        pipeline_result: The gates' results; None where there was nothing to check.
+        pipeline_result: The gates' results, and what reviewers decided; None where there was
+            nothing to check.
+        reviews: What reviewers of it answered, and a judge.
     """
 
     request: SubagentRequest
     result: SubagentResult
     pipeline_result: PipelineResult | None
     states: tuple[State[Any], ...]
+    reviews: tuple[SubagentResult, ...] = ()
 
     @property
     def category(self) -> Category | None:
@@ -212,11 +214,15 @@ class Candidate:
 
 @dataclass(slots=True)
 class Candidates:
-    """Makes candidates, and has them checked by `inspections`."""
+    """Makes candidates, and has them checked by `inspections` and by reviewers."""
 
     context: RunContext
     inspections: Inspections
     clock: Callable[[], float] = field(default=run_time)
+    _reviews: Reviews = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reviews = Reviews(self.context)
 
     async def make(
         self,
@@ -231,67 +237,68 @@ class Candidates:
             request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
-        budget = AttemptBudget(partial(self.context.ledger.extend, request.key))
-        usage, is_exact = None, False
-        try:
-            tool_calls = call_sink(self.context.emit, request)
-            with task_context(budget=budget, on_tool_call=tool_calls):
-                state, result = await self._ask(step, request, wait_for, label)
-            # The tokens that a model wrote before it was stopped from outside are not counted.
-            is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
-            usage = result.usage
-            is_lost = result.category is Category.INFRASTRUCTURE and not result.usage.requests
-            if request.tools or is_lost:
-                # Another process, or this one before it waited for a person, has paid for the rest;
-                # and what was answered and couldn't be stored is paid for all the same.
-                usage = budget.taken
-        except ApprovalNeededError:
-            usage, is_exact = budget.taken, True
-            raise
-        finally:
-            self.context.ledger.settle(request.key, usage, is_exact=is_exact)
+        name = f"{step.id} · {visible(step.agent, strict=True)} · {label}"
+        event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
+        streams = self.context.options.stream_text
+        with (
+            task_context(on_tool_call=call_sink(self.context.emit, request)),
+            text_events(self.context.emit, event, of_providers=streams),
+        ):
+            state, result = await ask_subagent(
+                self.context.ledger, request, name=name, wait_for=wait_for, clock=self.clock
+            )
         made = Candidate(request, result, None, (state,))
         return made if result.category is not None else await self.check(step, made, label)
 
     async def check(self, step: CompiledStep, made: Candidate, label: str) -> Candidate:
-        """Have the step's gates look at a candidate; `label` names the task runs."""
-        if not step.gates:
+        """Have the step's gates look at a candidate, then its reviewers.
+
+        Args:
+            label: Names the task runs.
+        """
+        if step.gates:
+            pipeline_result, states = await self.inspections.inspect(
+                step, made.request, made.result.text, made.states[-1], label
+            )
+            made = replace(made, pipeline_result=pipeline_result, states=states)
+        if step.review is None or made.category is not None:
             return made
-        pipeline_result, states = await self.inspections.inspect(
-            step, made.request, made.result.text, made.states[-1], label
+        reviewed = await self._reviews.review(
+            step.review, made.request, made.artifact, made.states, label
         )
-        return replace(made, pipeline_result=pipeline_result, states=states)
+        return self._decided(made, reviewed)
 
-    async def _ask(
+    async def choose(
         self,
-        step: CompiledStep,
+        judge: Reviewer,
         request: SubagentRequest,
-        wait_for: Sequence[State[Any] | None],
+        made: Sequence[Candidate],
         label: str,
-    ) -> tuple[State[Any], SubagentResult]:
-        started = self.clock()
-        name = f"{step.id} · {visible(step.agent, strict=True)} · {label}"
-        event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
-        with text_events(self.context.emit, event, of_providers=self.context.options.stream_text):
-            state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
-        if state.name == WAITING:
-            raise ApprovalNeededError(state.message or f"{step.id} waits for a person.")
-        if (found := result_in(content)) is not None:
-            return state, _within_run(found, self.context.ledger)
-        known = isinstance(content, SwarmError | ModelAPIError)
-        result = SubagentResult(
-            model=request.model,
-            started_at=started,
-            ended_at=self.clock(),
-            category=Category.INFRASTRUCTURE,
-            error=str(content) if known else repr(content),
+    ) -> list[Candidate]:
+        """Have a judge name the best of the candidates that passed, and return that one first.
+
+        Args:
+            request: What all of them answer.
+            made: All candidates, those that passed first.
+            label: Names the task run.
+        """
+        passed = {each.artifact: each for each in reversed(made) if each.category is None}
+        distinct = [each for each in made if passed.get(each.artifact) is each]
+        if len(distinct) < 2:
+            return [*made]
+        artifacts = [each.artifact for each in distinct]
+        after = [state for each in distinct for state in each.states]
+        judged = await self._reviews.judge(judge, request, artifacts, after, label)
+        best = distinct[judged.best]
+        return [self._decided(best, judged), *(each for each in made if each is not best)]
+
+    def _decided(self, made: Candidate, reviewed: Reviewed) -> Candidate:
+        """Return a candidate with what was decided about it behind what its gates found."""
+        self.inspections.emit(_gate_event(made.request, reviewed.gate))
+        before = made.pipeline_result.results if made.pipeline_result else ()
+        return replace(
+            made,
+            pipeline_result=PipelineResult(made.artifact, (*before, reviewed.gate)),
+            states=reviewed.states or made.states,
+            reviews=(*made.reviews, *reviewed.answers),
         )
-        return state, result
-
-
-def _within_run(result: SubagentResult, ledger: Ledger) -> SubagentResult:
-    """Blame the run's budget, not the step, for an attempt that the run's end cut short."""
-    if result.category is not Category.TIMEOUT or not ledger.is_over:
-        return result
-    error = f"The run's time ended {result.timeout_s:.1f} s into this attempt. Raise timeout_s."
-    return result.model_copy(update={"category": Category.BUDGET, "error": error})

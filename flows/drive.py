@@ -21,6 +21,7 @@ from ..plan.schedule import (
     EndStatus,
     Event,
     Expand,
+    Expanded,
     Finish,
     Launch,
     PlanExtended,
@@ -235,7 +236,8 @@ class Driver:
                 case Decide() | Expand() | Close():
                     await self._resolve(command)
                 case Ask():
-                    begun = event.questions if isinstance(event, AttemptFinished) else ()
+                    has_questions = isinstance(event, AttemptFinished | Expanded)
+                    begun = event.questions if has_questions else ()
                     self.asking.ask(command, begun)
                 case Skip():
                     self._skip(command)
@@ -290,7 +292,7 @@ class Driver:
     def _skip(self, command: Skip) -> None:
         record = self.context.records[command.step]
         if command.by_condition:
-            record.end(f"{command.cause} was skipped by its condition")
+            record.skip_by_condition(f"{command.cause} was skipped by its condition")
         elif command.cause:
             record.end(f"{command.cause} did not succeed", command.category)
         else:

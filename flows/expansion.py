@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..data_types import Frozen
 from ..errors import Category, ItemsError
+from ..metrics.clock import run_time
 from ..plan.compile import CompiledStep
 from ..plan.conditions import describe_condition, holds
 from ..plan.expand import followers_of, inner_steps, instances_of, needed_of, round_of
 from ..plan.items import (
     Item,
+    ItemSelection,
+    digest_of,
     file_items,
     is_pattern,
     item_of,
@@ -28,9 +32,12 @@ from ..plan.output import StepOutput
 from ..plan.pointers import MISSING
 from ..plan.program import ForEach, Repeat
 from ..plan.schedule import EndStatus, Expanded
+from ..store.approvals import Approvals
 from ..store.events import ExpandedEvent, PlannedStep
+from ..store.question import Question, is_approval
 from ..store.step import StepState
-from ..text import plural
+from ..tasks.subagent.request import tokens_of
+from ..text import dollars, plain_words, plural
 from ..untrusted.json_text import NoJsonError, read_json
 from .context import RunContext
 from .stored_plan import restore_steps
@@ -66,7 +73,7 @@ class Expansions:
         condition = step.when
         if condition is None or holds(condition, self._value_of):
             return True
-        self.context.records[step.id].end(
+        self.context.records[step.id].skip_by_condition(
             f"its condition doesn't hold: {describe_condition(condition)}"
         )
         return False
@@ -101,6 +108,10 @@ class Expansions:
     async def _instances(self, step: CompiledStep, for_each: ForEach) -> Expanded:
         if step.follows:
             followed = self.context.records[step.follows]
+            if not followed.members and followed.status != "succeeded":
+                reason = f"{followed.id} has no instances, and this step follows them"
+                self.context.records[step.id].end(reason, Category.UPSTREAM)
+                return Expanded(step.id, outcome="failed")
             members = followers_of(step, [self.context.records[n].step for n in followed.members])
             return await self._counted(step, for_each, members)
         try:
@@ -108,8 +119,10 @@ class Expansions:
         except ItemsError as error:
             self.context.records[step.id].end(str(error), error.category)
             return Expanded(step.id, outcome="failed")
+        if isinstance(found, Question):
+            return Expanded(step.id, outcome="asked", questions=(found.id,))
         items = [Item(item.value, item.label, item.trusted, item.source) for item in found.items]
-        self.context.records[step.id].summary = found.note
+        self.context.records[step.id].summarise(found.note)
         return await self._counted(step, for_each, instances_of(step, items))
 
     async def _counted(
@@ -118,7 +131,12 @@ class Expansions:
         counted = tuple(member.id for member in members)
         return await self._expanded(step, members, counted, needed_of(for_each, len(members)))
 
-    async def _items(self, step: CompiledStep, for_each: ForEach) -> StoredItems:
+    async def _items(self, step: CompiledStep, for_each: ForEach) -> StoredItems | Question:
+        """Return the items of a step, or what a person has to decide before they are known.
+
+        Raises:
+            ItemsError: There are none that can be read, or too many.
+        """
         run = self.context.run
         stored = await asyncio.to_thread(run.record, "expansion", StoredItems, step.id)
         if stored is not None:
@@ -127,22 +145,52 @@ class Expansions:
         selection = await asyncio.to_thread(
             lambda: select_items(for_each, list(self._all_items(step, for_each)))
         )
+        chosen = selection.items
+        if selection.asks:
+            question = self._question(step, for_each, selection)
+            answer = Approvals(run).decision(question.id, question.subject)
+            if answer is None:
+                return Approvals(run).ask(question)
+            if not is_approval(answer):
+                raise ItemsError(f"A person decided against so many items. {answer.words}")
+            chosen = (*selection.items, *selection.rest)
+        over = len(selection.items) + len(selection.rest) - len(chosen)
         notes = [
             f"{plural(count, 'item')} {words}"
             for count, words in (
                 (selection.unmet, "didn't meet `where`"),
                 (selection.repeated, "had the key of an earlier one"),
-                (len(selection.rest), "were over max_items"),
+                (over, "were over max_items"),
             )
             if count
         ]
         items = tuple(
             StoredItem(value=item.value, label=item.label, trusted=item.trusted, source=item.source)
-            for item in selection.items
+            for item in chosen
         )
         found = StoredItems(step=step.id, items=items, note=", ".join(notes))
         await asyncio.to_thread(run.write_record, "expansion", found, step.id)
         return found
+
+    def _question(
+        self, step: CompiledStep, for_each: ForEach, selection: ItemSelection
+    ) -> Question:
+        items = (*selection.items, *selection.rest)
+        subject = hashlib.sha256("".join(map(digest_of, items)).encode()).hexdigest()
+        count, most = len(items), for_each.max_items
+        names = "\n".join(f"- {plain_words(item.label)}" for item in items[:_SHOWN])
+        more = f"\n- and {count - _SHOWN:,} more" if count > _SHOWN else ""
+        what = f"Approve to do {step.id} for all {count:,} items; reject to let it fail."
+        return Question(
+            id=f"{step.id}.items",
+            asked="items",
+            subject=subject,
+            step=step.id,
+            attempt=1,
+            title=f"{step.id} has {count:,} items, and max_items is {most:,}",
+            text=f"{what}\n\n{names}{more}",
+            at=run_time(),
+        )
 
     def _all_items(self, step: CompiledStep, for_each: ForEach) -> Iterator[Item]:
         items, at = for_each.items, for_each.at or ""
@@ -175,10 +223,11 @@ class Expansions:
             if last.output is None:
                 return self._ended(record, rounds[:-1], repeat, f"round {len(rounds)} failed")
             if self._is_done(repeat, rounds):
-                record.summary = f"ended after {plural(len(rounds), 'round')}: {_end_of(repeat)}"
+                record.summarise(f"ended after {plural(len(rounds), 'round')}: {_end_of(repeat)}")
                 return Expanded(step.id, outcome="succeeded")
             if len(rounds) >= repeat.max_rounds:
-                reason = f"{plural(len(rounds), 'round')} passed without its end: {_end_of(repeat)}"
+                count = plural(len(rounds), "round")
+                reason = f"after {count} its end was not reached: {_end_of(repeat)}"
                 return self._ended(record, rounds, repeat, reason)
         member = round_of(step, len(rounds) + 1)
         return await self._expanded(step, (member,), is_complete=False)
@@ -188,7 +237,7 @@ class Expansions:
     ) -> Expanded:
         """End a repetition that has not reached its end."""
         if repeat.at_end == "partial" and rounds:
-            record.summary = f"partial: {reason}"
+            record.summarise(f"partial: {reason}")
             return Expanded(record.id, outcome="succeeded")
         record.end(reason, Category.LOGIC)
         return Expanded(record.id, outcome="failed")
@@ -240,6 +289,11 @@ class Expansions:
         is_complete: bool = True,
     ) -> Expanded:
         records = {member.id: StepState.of(member, step.id) for member in members}
+        if problem := self._budget_problem(
+            [member for member in members if self.context.run.step(member.id) is None]
+        ):
+            self.context.records[step.id].end(problem, Category.BUDGET)
+            return Expanded(step.id, outcome="failed")
         restored = await asyncio.to_thread(restore_steps, self.context.run, records)
         self.context.records.update(records)
         self.context.records[step.id].add_members([*records])
@@ -247,6 +301,33 @@ class Expansions:
         wanted = "steps" in self.context.options.approve
         approval = frozenset(member.id for member in members if wanted and member.approval)
         return Expanded(step.id, members, restored, approval, counted, needed, is_complete)
+
+    def _budget_problem(self, members: Sequence[CompiledStep]) -> str:
+        """Say why the run can't afford to begin with so many members; "" if it can.
+
+        What each reads at the least is known: its instructions, its prompt and its item.
+        """
+        ledger = self.context.ledger
+        budget = ledger.budget
+        if len(members) < 2 or (budget.max_tokens is None and budget.max_usd is None):
+            return ""
+        options = self.context.options
+        tokens, usd = 0, 0.0
+        for member in members:
+            reads = sum(map(tokens_of, (member.instructions, member.prompt, member.item)))
+            price = ledger.prices.get(options.named(member.model) or options.model_of(member.tier))
+            tokens += reads
+            usd += price.of(reads, 0) if price else 0.0
+        count, spent = plural(len(members), "member"), ledger.spent
+        if budget.max_tokens is not None and spent.tokens + tokens > budget.max_tokens:
+            left = max(0, budget.max_tokens - spent.tokens)
+            return f"its {count} would read {tokens:,} tokens at least, and {left:,} are left"
+        if budget.max_usd is not None and spent.usd + usd > budget.max_usd:
+            left_usd = max(0.0, budget.max_usd - spent.usd)
+            return (
+                f"its {count} would cost {dollars(usd)} at least, and {dollars(left_usd)} is left"
+            )
+        return ""
 
     def _value_of(self, step: str | None) -> object:
         record = self.context.records.get(step or "")
@@ -286,6 +367,7 @@ def _end_of(repeat: Repeat) -> str:
 
 
 _NAMED = 5
+_SHOWN = 20
 
 
 def _note(record: StepState, members: list[StepState], lost: list[StepState]) -> str:
@@ -309,7 +391,7 @@ def _event(step: CompiledStep, members: tuple[CompiledStep, ...], note: str) -> 
                 id=member.id,
                 agent=member.agent,
                 tier=member.tier,
-                upstream=member.upstream,
+                upstream=member.needs,
                 optional=member.optional,
                 label=member.label,
             )

@@ -393,8 +393,11 @@ def steps_to_begin_again(
 def _begins_again(step: StepState, changes: Mapping[str, Any], everything: bool) -> bool:
     if step.category is Category.BUDGET:
         # One that was refused has attempts that are worth keeping; one whose last attempt ran out
-        # of room would come from the cache as it was.
-        return step.attempts[-1].category is Category.BUDGET and (everything or bool(changes))
+        # of room would come from the cache as it was. What couldn't be reviewed is worth keeping.
+        last = step.attempts[-1]
+        is_kept = any(gate.category is Category.BUDGET for gate in last.gates)
+        is_cut = last.category is Category.BUDGET and not is_kept
+        return is_cut and (everything or bool(changes))
     return everything and not _used_up(step, changes)
 
 

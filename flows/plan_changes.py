@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -50,6 +50,7 @@ __all__ = [
     "step_digests",
     "steps_written",
     "unchanged_steps",
+    "work_digest",
 ]
 
 
@@ -188,8 +189,8 @@ def unchanged_steps(
 def step_digests(plan: CompiledPlan) -> dict[str, str]:
     """Return a hash of each step, by its id: of what it is asked for, and of all that it reads.
 
-    That is its instructions, prompt, output, gates and tools, the texts of its inputs, and the
-    hashes of the steps before it.
+    That is its instructions, prompt, output, gates, review and tools, the texts of its inputs, and
+    the hashes of the steps before it.
     """
     digests: dict[str, str] = {}
     for step in plan.steps:
@@ -202,8 +203,23 @@ def step_digests(plan: CompiledPlan) -> dict[str, str]:
             "inputs": plan.inputs_of(step),
             "upstream": [(name, digests[name]) for name in step.upstream],
         }
+        if step.review is not None:
+            content["review"] = asdict(step.review)
         digests[step.id] = _digest(content)
     return digests
+
+
+def work_digest(step: CompiledStep) -> str:
+    """Return a hash of what a member of a step is asked for, its item among it."""
+    content = {
+        "instructions": step.instructions,
+        "prompt": step.prompt,
+        "output": step.output.model_dump(mode="json"),
+        "gates": step.gates,
+        "tools": step.tools,
+        "item": step.digest,
+    }
+    return _digest(content)
 
 
 def read_compiled(data: Mapping[str, Any]) -> CompiledPlan | None:

@@ -13,6 +13,7 @@ from ..errors import MemoryStoreError
 from ..models.streaming import streaming_to
 from ..plan.compile import StepDefaults, compile_plan
 from ..plan.schedule import Launch
+from ..plan.step import needs_of
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.result import Recall
 from ..store.step import StepState
@@ -30,8 +31,8 @@ __all__ = ["PlanReader", "first_requests", "plan_reading"]
 async def first_requests(context: RunContext, plan: TaskIR) -> Sequence[SubagentRequest]:
     """Return the first requests of the steps that need no other step, for a plan so far.
 
-    None for what has to be summarised first, and for steps with tools: what these do isn't undone
-    where the plan is written on without them.
+    None for what has to be summarised first, for the samples of a step, and for steps with tools:
+    what these do isn't undone where the plan is written on without them.
 
     Raises:
         PlanError: A step names an input that isn't given.
@@ -48,7 +49,7 @@ async def first_requests(context: RunContext, plan: TaskIR) -> Sequence[Subagent
     requests = (
         attempt_request(so_far, records[step.id], Launch(step.id, 1, step.tier), None)
         for step in compiled.steps
-        if not step.upstream
+        if step.is_root
     )
     cuts = options.policy.long_inputs == "cut"
     return [
@@ -63,7 +64,7 @@ async def _recall(context: RunContext, plan: TaskIR) -> Recall | None:
     if context.memory is None:
         return None
     request = recall_request_of(context, plan, context.memory)
-    steps = {step.id for step in plan.steps if not step.depends_on}
+    steps = {step.id for step in plan.steps if not needs_of(step)}
     try:
         return Recall(steps=await asyncio.to_thread(advise_on, request, steps))
     except MemoryStoreError:

@@ -62,7 +62,7 @@ def attempt_request(
     profile = context.models.profile(model)
     limits = call_limits(options, tier, profile, step.settings, step.timeout_s)
     temperature, room = limits.temperature, limits.max_output_tokens
-    if action in ("SAMPLE", "THINK_HARDER"):
+    if sample or action in ("SAMPLE", "THINK_HARDER"):
         temperature = policy.sample_temperature or profile.sample_temperature or temperature
     # A form or a schema is written under a grammar, which has to begin at the beginning.
     # So is an answer that came of calls: what they came to would be lacking.

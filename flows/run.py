@@ -312,7 +312,7 @@ class Run:
         failed = [
             f"{record.step.id}: {record.reason}"
             for record in records
-            if record.output is None and record.status == "failed"
+            if record.output is None and record.status == "failed" and not record.parent
         ]
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.context.run.run_id} --max-tokens N"
@@ -383,7 +383,7 @@ def _planned(plan: CompiledPlan) -> PlannedEvent:
                 id=step.id,
                 agent=step.agent,
                 tier=step.tier,
-                upstream=step.upstream,
+                upstream=step.needs,
                 optional=step.optional,
             )
             for step in plan.steps

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from ..data_types import Frozen
 from ..errors import RunDamagedError, StorageError
 from ..models.names import Price
 from ..plan.compile import CompiledStep
+from ..plan.ids import is_step_id
 from ..store.accounts import Booking, Budget
 from ..store.attempt import Usage
 from ..store.events import EventSink, SpentEvent
@@ -305,6 +305,6 @@ def _is_whole(run: RunStore, name: str) -> bool:
             return load(run, StoredPlanning) is not None
         if run.result() is not None:
             return True
-        if re.fullmatch(r"S[0-9]+", name):
+        if is_step_id(name):
             return finished_step(run, name) is not None
     return False

@@ -32,7 +32,7 @@ __all__ = [
     "AttemptTimes",
     "NotedTime",
     "StepSpans",
-    "other_samples",
+    "other_answers",
     "steady_clock",
     "stopped_among",
     "time_of_run",
@@ -113,8 +113,8 @@ class AttemptTimes:
     other: NotedTime = field(default_factory=NotedTime)
 
 
-def other_samples(best: SubagentResult, results: Iterable[SubagentResult]) -> list[Stretch]:
-    """Return the time of the models that wrote the samples which don't count."""
+def other_answers(best: SubagentResult, results: Iterable[SubagentResult]) -> list[Stretch]:
+    """Return the time of the models that wrote the samples which don't count, and of reviewers."""
     return [
         Stretch(kind="model", started_at=result.started_at, ended_at=result.ended_at)
         for result in results

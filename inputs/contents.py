@@ -44,7 +44,8 @@ MAX_NAME = 80
 _UNSAFE = re.compile(
     r"[\[\],\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_STEP = re.compile(r"S[1-9][0-9]*+")
+# Instances have brackets, which no name has.
+_STEP = re.compile(r"S[1-9][0-9]*+(?:r[0-9]++)?+(?:\.S[1-9][0-9]*+(?:r[0-9]++)?+)*+")
 
 
 def name_problem(name: str) -> str:

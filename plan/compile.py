@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any, Literal
 
 from ..data_types import Finite, Frozen
 from ..errors import PlanError
 from ..inputs.contents import named_problem
+from .bounds import extent_problem
+from .collect import collected_output
 from .conditions import Condition
 from .gate_names import select_gates
 from .items import Item
 from .output import Output, OutputKind, PlanPart
 from .program import Collect, ForEach, Repeat
+from .review import CompiledBestOf, CompiledReview, compile_best_of, compile_review
 from .step import (
     Agent,
     InnerPlan,
@@ -125,6 +128,8 @@ class CompiledStep:
         round: The number of its round, from 1; 0 for none.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: Run, step and attempt of each memory that all this comes from.
+        review: Who reviews what it made; None for nobody.
+        best_of: How its first attempt is made of samples; None for a single answer.
     """
 
     id: str
@@ -163,11 +168,25 @@ class CompiledStep:
     about: Item | None = None
     index: int = 0
     round: int = 0
+    review: CompiledReview | None = None
+    best_of: CompiledBestOf | None = None
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Ids of the steps that come before it: those it reads, waits for or follows."""
+        follows = (self.follows,) if self.follows else ()
+        return tuple(dict.fromkeys((*self.upstream, *self.waits_for, *follows)))
 
     @property
     def is_group(self) -> bool:
         """Whether others do its work: instances, rounds, or the steps of its plan."""
         return bool(self.for_each or self.repeat or self.plan)
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is one request to a model that waits for nothing."""
+        waits = self.upstream or self.waits_for or self.follows or self.when
+        return not (waits or self.is_group or self.collect or self.best_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +258,10 @@ def compile_plan(
     _check_inputs(plan.steps, plan.inputs)
     if toolsets is not None:
         _check_toolsets(plan.agents, plan.steps, toolsets)
+    if problem := extent_problem(plan):
+        raise PlanError(
+            f"The plan {problem}.", "Lower max_items or max_rounds, or divide the plan."
+        )
     recalled = {step.step: step for step in recall}
     if durations is None:
         durations = {name: step.expected_s for name, step in recalled.items() if step.expected_s}
@@ -293,7 +316,7 @@ class _Compiler:
         priority: float,
     ) -> CompiledStep:
         agent = agents.get(step.agent)
-        output = _output_of(step)
+        output = collected_output(step.collect, step.output) if step.collect else step.output
         source = source_of(step) or ""
         follows = source if source and earlier[source].for_each else ""
         waits_for = [name for name in needs_of(step) if name not in step.depends_on]
@@ -316,6 +339,8 @@ class _Compiler:
             inputs=step.inputs,
             tools=agent.tools if agent else (),
             approval=step.approval,
+            review=compile_review(step.review, agents, self.rules),
+            best_of=compile_best_of(step.best_of, agents, self.rules),
         )
         if not (step.when or step.for_each or step.repeat or step.collect):
             return made
@@ -341,15 +366,6 @@ class _Compiler:
         steps = self.compile(plan.steps, {**agents, **own}, priorities, prefix)
         final = plan.final_step or final_step(plan.steps) or plan.steps[-1].id
         return replace(made, plan=steps, final=final, gates=())
-
-
-def _output_of(step: Step) -> Output:
-    """Return what a step has to produce; what is joined has a kind of its own."""
-    kinds: Mapping[str, OutputKind] = {"list": "json", "json": "json", "files": "files"}
-    kind = kinds.get(step.collect or "")
-    if kind is None or step.output.kind != "text":
-        return step.output
-    return step.output.model_copy(update={"kind": kind})
 
 
 def _check_inputs(steps: Iterable[Step], inputs: Collection[str]) -> None:
@@ -445,6 +461,8 @@ _LATER_FIELDS: Mapping[str, object] = {
     "about": None,
     "index": 0,
     "round": 0,
+    "review": None,
+    "best_of": None,
 }
 """Fields that plans of earlier versions didn't have, and what each is where it says nothing."""
 
@@ -485,4 +503,6 @@ def _dump(value: object) -> object:
         return value.model_dump(mode="json", exclude_unset=not isinstance(value, _WHOLE))
     if isinstance(value, CompiledStep):
         return _fields(value)
+    if isinstance(value, CompiledReview | CompiledBestOf):
+        return asdict(value)
     raise TypeError(f"{type(value).__name__} can't be written as JSON")

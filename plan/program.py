@@ -5,9 +5,9 @@ docs/reference/plan_programs.md says what each means.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from .conditions import Condition
 from .output import PlanPart, Text, as_tuple
@@ -71,9 +71,28 @@ class Review(PlanPart):
     )
     instructions: str = Field(default="", description="What they are to look for.")
 
+    @property
+    def needed(self) -> int:
+        """How many have to accept."""
+        return self.votes // 2 + 1 if self.pass_ is None else self.pass_
+
+    @model_validator(mode="after")
+    def _can_pass(self) -> Self:
+        if self.needed > self.votes:
+            raise ValueError(
+                f"pass is {self.needed}, and there are only {self.votes} votes; lower pass or "
+                "raise votes"
+            )
+        return self
+
 
 class BestOf(PlanPart):
     """Several samples at the first attempt, of which one is chosen."""
 
     samples: int = Field(ge=2, le=9, description="How many are drawn.")
     judge: Text = Field(default="gates", description="`gates`, or the agent that names the best.")
+
+    @property
+    def judging_agent(self) -> str:
+        """The agent that names the best; "" where the gates choose."""
+        return "" if self.judge == "gates" else self.judge

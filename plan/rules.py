@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..inputs.contents import named_problem
+from .collect import collected_output_problem
 from .conditions import Condition
+from .items import MOST_ITEMS
 from .places import ItemPlace, has_items, item_place, places_problem
 from .program import ForEach
 from .step import Agent, InnerPlan, Step, final_step, source_of
 
 __all__ = ["MAX_DEPTH", "MAX_ITEMS", "MAX_STEPS", "PlanRules", "check_steps", "first_repeated"]
 
-MAX_ITEMS = 300
+MAX_ITEMS = MOST_ITEMS
 """The most items `TaskIR.from_items` maps a template over."""
-MAX_STEPS = MAX_ITEMS + 1
-"""Steps a plan may have where nothing says otherwise: one for each item and one that joins them."""
+MAX_STEPS = 301
+"""Steps a plan may have where nothing says otherwise."""
 
 
 MAX_DEPTH = 3
@@ -53,7 +55,7 @@ class _Scope:
     """
 
     rules: PlanRules
-    agents: frozenset[str]
+    agents: Mapping[str, Agent]
     inputs: frozenset[str] | None
     prefix: str = ""
     depth: int = 0
@@ -80,7 +82,7 @@ def check_steps(
     if (count := _count(steps)) > rules.max_steps:
         raise ValueError(f"{count} steps are more than the limit of {rules.max_steps}")
     known = None if rules.inputs is None else rules.inputs.union(inputs)
-    scope = _Scope(rules, frozenset(), known, has_items=has_items(steps))
+    scope = _Scope(rules, {}, known, has_items=has_items(steps))
     _check_plan(agents, steps, final, scope)
 
 
@@ -97,7 +99,7 @@ def _check_plan(
         raise ValueError(f"agent {twice!r} is created twice")
     if scope.rules.toolsets is not None:
         _check_toolsets(agents, scope.rules.toolsets)
-    scope = replace(scope, agents=scope.agents.union(names))
+    scope = replace(scope, agents={**scope.agents, **{agent.name: agent for agent in agents}})
     ids = {step.id for step in steps}
     earlier: dict[str, Step] = {}
     assigned: dict[tuple[str, str], str] = {}
@@ -172,12 +174,28 @@ def _check_work(step: Step, name: str, scope: _Scope) -> None:
         return
     if step.agent not in scope.agents:
         raise ValueError(f"step {name} is assigned to an unknown agent {step.agent!r}")
-    if step.review and step.review.agent not in scope.agents:
-        raise ValueError(f"step {name} is reviewed by an unknown agent {step.review.agent!r}")
     if step.review and (step.review.pass_ or 1) > step.review.votes:
         raise ValueError(f"step {name} has {step.review.votes} votes, fewer than it has to pass")
-    if step.best_of and step.best_of.judge not in {"gates", *scope.agents}:
-        raise ValueError(f"step {name} is judged by an unknown agent {step.best_of.judge!r}")
+    _check_reviewers(step, name, scope.agents)
+
+
+def _check_reviewers(step: Step, name: str, agents: Mapping[str, Agent]) -> None:
+    """Refuse a reviewer or judge that there isn't, or that works with tools."""
+    asked = (
+        ("review", step.review.agent if step.review else ""),
+        ("best_of", step.best_of.judging_agent if step.best_of else ""),
+    )
+    for where, agent in asked:
+        if agent and agent not in agents:
+            known = ", ".join(map(repr, agents))
+            raise ValueError(
+                f"step {name} names an unknown agent {agent!r} in {where}; there are {known}"
+            )
+        if agent and agents[agent].tools:
+            raise ValueError(
+                f"step {name} names {agent!r} in {where}, who works with tools; whoever reviews "
+                "or judges only reads: name an agent without tools"
+            )
 
 
 def _check_without_agent(step: Step, name: str) -> None:
@@ -186,6 +204,8 @@ def _check_without_agent(step: Step, name: str) -> None:
     for field in ("collect", "agent", "prompt", *_OF_AGENTS, *others):
         if field != what and getattr(step, field):
             raise ValueError(f"step {name} has {what}, so it can't have {field}")
+    if step.collect and (problem := collected_output_problem(step.collect, step.output)):
+        raise ValueError(f"step {name}: {problem}")
     if step.collect and not step.depends_on:
         raise ValueError(f"step {name} collects, but depends on nothing")
 

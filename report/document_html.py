@@ -11,7 +11,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..text import dollars, duration, plural
+from ..text import dollars, duration, one_line, plural
+from .members import top_level
 from .page import Block, Drawing, Page, Paragraph, Ref, RunView, Section, StepView, Strong
 from .prose_html import coloured, cut_pages, prose
 from .svg.costs import costs_says, costs_svg
@@ -45,9 +46,14 @@ class Fact:
 
 def facts_of(view: RunView) -> list[Fact]:
     """Return the figures that a reader wants first."""
-    counts = Counter(step.status for step in view.steps)
+    steps = top_level(view.steps)
+    counts = Counter(step.status for step in steps)
     shown = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    facts = [Fact("Steps", f"{len(view.steps):,}", shown)]
+    facts = [Fact("Steps", f"{len(steps):,}", shown)]
+    if more := len(view.steps) - len(steps):
+        own = {step.id for step in steps}
+        failed = sum(step.status == "failed" for step in view.steps if step.id not in own)
+        facts.append(Fact("Members", f"{more:,}", f"{failed:,} failed" if failed else ""))
     if view.metrics is not None:
         path = f"critical path {duration(view.metrics.critical_path_s)}"
         facts.append(Fact("Time", duration(view.metrics.makespan_s), path))
@@ -68,6 +74,10 @@ def sign_of(status: str) -> str:
 def step_line(step: StepView) -> str:
     """Say in a few words what a step took."""
     tries = step.state.attempts
+    if step.state.summary:
+        return one_line(f"{step.status}: {step.state.summary}", 120)
+    if step.state.by_condition:
+        return one_line(step.state.reason, 120)
     if not tries:
         return step.status
     worked = duration(sum(attempt.duration_s for attempt in tries))

@@ -147,9 +147,11 @@ class Omission(Frozen):
 class Attempt(Frozen):
     """One try at a step. `queue_s` is how long it waited for the model's turn.
 
-    Where several candidates were sampled it is the one that passed, or got furthest; `usage` and
-    `tokens_saved` are those of all. `stretches` has its waits and pauses, and what other samples
-    took; calls of tools and gates have their own times.
+    Where several candidates were sampled it is the one that was chosen, passed, or got furthest;
+    `usage` and `tokens_saved` are those of all, and reviewers' usage is part of it. `stretches` has
+    its waits and pauses, and what other samples and reviewers took; calls of tools and gates have
+    their own times. What reviewers and a judge decided stands among the gates, as `review` and
+    `judge`.
     """
 
     number: int

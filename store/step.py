@@ -76,6 +76,9 @@ class StepState(BaseModel):
     label: str = Field(default="", description="Its item in a few words.")
     digest: str = Field(default="", description="SHA-256 of its item.")
     summary: str = Field(default="", description="What its members came to, where it has some.")
+    by_condition: bool = Field(
+        default=False, description="Whether a condition skipped it, which is no failure."
+    )
 
     _step: CompiledStep = PrivateAttr()
     _planned_step: CompiledStep = PrivateAttr()
@@ -204,6 +207,10 @@ class StepState(BaseModel):
             self._output, self.output_ref = output, output_ref
             self.excerpt = excerpt(output.text)
 
+    def summarise(self, summary: str) -> None:
+        """Note what its members, or the outputs that it joins, came to so far."""
+        self.summary = summary
+
     def keep(self, artifact: str, output_ref: str, task_runs: Sequence[str]) -> None:
         """Take the last attempt's text, although it is cut off."""
         self.truncated = True
@@ -244,6 +251,11 @@ class StepState(BaseModel):
         """Note why nothing more is tried, or nothing was."""
         self.category = category
         self.reason = f"{category}: {reason}" if category else reason
+
+    def skip_by_condition(self, reason: str) -> None:
+        """Note that a condition has it skipped, and which."""
+        self.by_condition = True
+        self.end(reason)
 
     def add_reason(self, reason: str) -> None:
         """Note what else went wrong after the last attempt had failed."""

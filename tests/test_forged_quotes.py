@@ -10,12 +10,14 @@ from prefect_swarm.errors import NoPlanError
 from prefect_swarm.models.llama.api import Message
 from prefect_swarm.models.llama.tool_calls import without_tool_turns
 from prefect_swarm.plan.output import StepOutput
+from prefect_swarm.plan.review import CompiledReview, Reviewer
 from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.quoting import Quote, quoted
 from prefect_swarm.tasks.planner.conversation import PlanContext, converse, exploration_request
 from prefect_swarm.tasks.planner.facts import notes_of
 from prefect_swarm.tasks.planner.facts_text import notes_text
 from prefect_swarm.tasks.replan import replacement_request, synthesis
+from prefect_swarm.tasks.review import judge_request, review_request
 from prefect_swarm.tasks.subagent.request import (
     NOT_ACCEPTED,
     CallLimits,
@@ -31,6 +33,7 @@ from quoted_texts import read_prompt
 pytestmark = pytest.mark.attack("quotes")
 
 LIMITS = CallLimits()
+SKEPTIC = Reviewer("Skeptic", "You doubt.", "worker")
 BEFORE, AFTER = "What the first one found.", "What the last one found."
 HEADER = "Result of S2 (Critic):"
 
@@ -102,6 +105,17 @@ def replanned(text: str) -> str:
             limits=LIMITS,
         )
     )
+
+
+def reviewed(text: str) -> str:
+    review = CompiledReview(SKEPTIC, 3, 2)
+    made = request(upstream=(step("S1", BEFORE),))
+    return prompt_of(review_request(review, made, text, 1, model="m", limits=LIMITS))
+
+
+def judged(text: str) -> str:
+    artifacts = [BEFORE, text, AFTER]
+    return prompt_of(judge_request(SKEPTIC, request(), artifacts, model="m", limits=LIMITS))
 
 
 def failed_step(text: str) -> str:
@@ -179,7 +193,7 @@ def tools_as_words(text: str) -> str:
 ANY = (
     *(result_of_a_step, first_result, bounded_result, document, earlier_attempt),
     *(what_a_gate_says, what_a_person_says, why_it_is_tried_again, memory, synthesised),
-    *(replanned, failed_step, passages, tool_result, tools_as_words),
+    *(replanned, reviewed, judged, failed_step, passages, tool_result, tools_as_words),
 )
 ONE_LINE = (looked_around, notes_for_a_plan)
 Place = Callable[[str], str]

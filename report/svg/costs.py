@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 
 from ...store.attempt import Attempt, Usage
 from ...text import dollars
+from ..members import folded
 from ..memory_pages import Period
 from ..page import RunView
 from .theme import Theme, amount, drawn, fitted, safe
@@ -30,7 +31,8 @@ class Spent:
 def by_step(view: RunView) -> list[Spent]:
     """Return the cost of each step, most first, and the rest of the run; bounded."""
     steps = [
-        Spent(f"{step.id} {step.state.agent}", _of_step(step.state.attempts)) for step in view.steps
+        Spent(f"{step.id} {step.state.agent}", _of_step(step.state.attempts))
+        for step in folded(view.steps)
     ]
     found = sorted(
         (spent for spent in steps if spent.usage.tokens),

@@ -123,6 +123,8 @@ def _colours(of: Mapping[str, str]) -> str:
         f".ps-hit:hover .ps-lit,.ps-hit:hover .ps-box{{stroke:{of['text']}}}",
     ]
     rules += [f".ps-{part}{{fill:{of[part]}}}" for part in ("work", "wait", "gates", "read")]
+    rules += [f".ps-track{{fill:{of['line']}}}.ps-done{{fill:{of['succeeded']}}}"]
+    rules += [f".ps-lost{{fill:{of['failed']}}}"]
     rules += [f".ps-delay-of{{fill:{of['delay']}}}"]
     rules += [f".ps-fail{{fill:{of['failed']}}}.ps-stripe{{stroke:{of['ground']}}}"]
     rules += [f".ps-sign.ps-{status}{{stroke:{of[status]}}}" for status in SIGNS]

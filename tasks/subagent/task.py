@@ -33,6 +33,7 @@ from ...models.answers.usage import REASONED, UNMADE_CALL, note
 from ...models.provider_waits import timed
 from ...models.request_context import Timer
 from ...models.resolve import local_model, resolve_model
+from ...plan.ids import steps_above
 from ...quoting import uncopied
 from ...store.attempt import Usage
 from ...store.runs import open_run
@@ -72,7 +73,9 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     Prefect repeats nothing: the provider's limiter does.
     """
     asked = SubagentRequest.model_validate(request)
-    tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
+    # With the steps that it is a member of, so that a filter on S2 finds S2[7].
+    steps = (asked.step, *steps_above(asked.step))
+    tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", *steps)
     with agent_span(asked) as span:
         try:
             result = await unless_won(_answer(asked))

@@ -53,7 +53,8 @@ def model(calls: Path, held: Collection[str]) -> FunctionModel:
     """Return a model that notes its calls: `plan`, `answer`, or a step's prompt.
 
     A prompt `… fails once` is answered badly until it comes with feedback; the second call of it
-    is noted as `… fails once, again`.
+    is noted as `… fails once, again`. A review is noted as `review`, and refuses what isn't by
+    such a second call.
     """
 
     async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -69,6 +70,9 @@ def model(calls: Path, held: Collection[str]) -> FunctionModel:
             await asyncio.Event().wait()
         if name == "plan":
             return ModelResponse([ToolCallPart(info.output_tools[0].name, DRAFT)])
+        if name == "review":
+            verdict = "accept" if ", again" in _prompt(messages) else "refuse"
+            return ModelResponse([TextPart(f'{{"reasons": ["thin"], "verdict": "{verdict}"}}')])
         if name.endswith("fails once"):
             return ModelResponse([TextPart("not JSON")])
         return ModelResponse([TextPart('{"by": "json"}' if "fails" in name else f"done: {name}")])
@@ -79,12 +83,18 @@ def model(calls: Path, held: Collection[str]) -> FunctionModel:
 def _name(messages: list[ModelMessage], info: AgentInfo) -> str:
     if info.output_tools:
         return "plan"
-    prompt = str(cast("UserPromptPart", messages[-1].parts[-1]).content)
+    prompt = _prompt(messages)
+    if "Try to refute" in prompt:
+        return "review"
     if "Write the final answer." in prompt:
         return "answer"
     work = [part for part in prompt.split("\n\n") if part.startswith("do: ")]
     name = work[0].removeprefix("do: ") if work else prompt
     return f"{name}, again" if "was not accepted" in prompt else name
+
+
+def _prompt(messages: list[ModelMessage]) -> str:
+    return str(cast("UserPromptPart", messages[-1].parts[-1]).content)
 
 
 def _say(event: RunEvent) -> None:

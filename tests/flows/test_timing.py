@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.flows.timing import NotedTime, other_samples
+from prefect_swarm.flows.timing import NotedTime, other_answers
 from prefect_swarm.tasks.subagent.request import SubagentResult
 
 
@@ -35,4 +35,4 @@ def test_what_takes_too_little_to_matter_is_not(ended: float) -> None:
 
 def test_samples_that_do_not_count_took_their_models_time() -> None:
     drawn = [SubagentResult(model="m", started_at=n, ended_at=n + 2) for n in (1.0, 2.0)]
-    assert [(o.kind, o.started_at) for o in other_samples(drawn[1], drawn)] == [("model", 1)]
+    assert [(o.kind, o.started_at) for o in other_answers(drawn[1], drawn)] == [("model", 1)]
