@@ -20,8 +20,8 @@ from typer.models import ParameterInfo
 
 from ..data_folder import FolderUse, check_data_folder
 from ..errors import ExitCode, SwarmError
+from ..host.secrets import masked_urls
 from ..host.system import no_home
-from ..host.url_secrets import masked_urls
 from ..store.attempt import excerpt
 from ..store.question import WAYS, RunWaitingError
 from ..text import one_line, visible
@@ -214,21 +214,21 @@ def command(function: Callable[..., int], data: FolderUse | None = None) -> Call
             parameters.append(as_written(keyword))
 
     @functools.wraps(function)
-    def wrapper(**given: Any) -> None:
-        debug: bool = given.pop("debug")
+    def wrapper(**arguments: Any) -> None:
+        debug: bool = arguments.pop("debug")
         quieten(debug=debug)
         try:
             for name, read in readers.items():
-                given[name] = read(given)
+                arguments[name] = read(arguments)
             if data is not None:
                 check_data_folder(data)
-            code = function(**given)
+            code = function(**arguments)
         except typer.Exit:
             raise
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it
             failure = failure_of(error)
             show(error, failure, debug=debug)
-            if given.get("as_json"):
+            if arguments.get("as_json"):
                 typer.echo(json.dumps(failure.to_json()))
             code = failure.exit_code
         raise typer.Exit(code)

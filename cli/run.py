@@ -36,8 +36,7 @@ from .source import (
     read_source,
 )
 from .terminal.files import artifact_files, check_folder, extra_files, write_folder
-from .terminal.plan import estimate_line, print_plan
-from .terminal.printing import print_json, print_text
+from .terminal.printing import estimate_line, print_json, print_plan, print_text
 from .terminal.session import check_output, run_and_report, say
 
 __all__ = ["RunName", "plan", "resume", "run", "warn_of_lost"]
@@ -99,10 +98,10 @@ def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
     run = open_run(result.flow_run_id)
     stored = ((step.id, run.output(step.id)) for step in result.steps)
     outputs = {name: text for name, text in stored if text is not None}
-    left = {
+    extra = {
         step.id: run.read_artifacts(step) for step in result.steps if step.status == "succeeded"
     }
-    files = artifact_files(result, outputs, is_json=is_typed) | extra_files(result.steps, left)
+    files = artifact_files(result, outputs, is_json=is_typed) | extra_files(result.steps, extra)
     write_folder(folder, files, result.run_id)
     say(f"Wrote {plural(len(files), 'file')} into {folder}.")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from ..data_types import Frozen
 from ..flows.answer_type import answer_problem
-from ..host.bounded import BoundError, ProcessBounds, answer_within
+from ..host.bounded import BOUNDED_WORK, BoundError, ProcessBounds, answer_within
 from ..store.result import SwarmResult
 from ..text import one_line, plural
 from .cases import Checks, Words
@@ -17,7 +16,6 @@ from .cases import Checks, Words
 __all__ = ["Verdict", "verdicts_on"]
 
 
-_SCRIPT = Path(__file__).with_name("matching.py")
 _BOUNDS = ProcessBounds(5.0)
 _SHOWN = 300  # characters of a reason
 
@@ -60,7 +58,9 @@ def _answered(checks: Checks, answer: str) -> Iterator[Verdict]:
 
 def _unmatched(patterns: list[str], answer: str) -> str:
     try:
-        found = answer_within(_SCRIPT, json.dumps([patterns, answer]).encode(), _BOUNDS)
+        found = answer_within(
+            BOUNDED_WORK, json.dumps([patterns, answer]).encode(), _BOUNDS, "patterns"
+        )
     except BoundError as error:
         return f"whether {', '.join(patterns)} can be found is not known: {error}"
     missing: list[str] = json.loads(found)

@@ -32,14 +32,14 @@ __all__ = [
     "LOOK_S",
     "Asking",
     "failure_question",
-    "left_waiting",
     "plain_question",
     "plan_question",
     "step_question",
+    "waiting_error",
 ]
 
 
-def left_waiting(error: Pause | PausedRun) -> RunWaitingError:
+def waiting_error(error: Pause | PausedRun) -> RunWaitingError:
     """Return what a flow run that came back paused means, with the questions of its run."""
     state = error.state
     flow_run_id = state.state_details.flow_run_id if state is not None else None
@@ -244,7 +244,7 @@ class Asking:
     _open: dict[str, tuple[str, ...]] = field(
         init=False, default_factory=dict[str, tuple[str, ...]]
     )
-    _begun: set[str] = field(init=False, default_factory=set[str])
+    _started: set[str] = field(init=False, default_factory=set[str])
     _damaged: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -273,9 +273,9 @@ class Asking:
         asked = self._questions(command, begun)
         self._open[command.step] = tuple(question.id for question in asked)
         if command.begun:
-            self._begun.add(command.step)
+            self._started.add(command.step)
         else:
-            self._begun.discard(command.step)
+            self._started.discard(command.step)
         for question in asked:
             if self._answer_to(question.id) is None:
                 event = AskedEvent(
@@ -302,7 +302,7 @@ class Asking:
         for step, names in list(self._open.items()):
             answers = [answer for name in names if (answer := self._answer_to(name)) is not None]
             refused = next((answer for answer in answers if not is_approval(answer)), None)
-            if step in self._begun:
+            if step in self._started:
                 # The attempt goes on: its tools make what is approved, and tell the model of what
                 # isn't, in this process as in one that resumes the run.
                 refused = None

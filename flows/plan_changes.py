@@ -282,9 +282,9 @@ def keep_unchanged(run: RunStore, plan: CompiledPlan) -> None:
     """
     finished = run.finished_steps()
     before = _before(run)
-    kept = unchanged_steps(before, plan, finished) if before else frozenset[str]()
+    unchanged = unchanged_steps(before, plan, finished) if before else frozenset[str]()
     for name in finished:
-        if name not in kept:
+        if name not in unchanged:
             run.forget_step(name)
     _withdraw(run, plan)
 
@@ -298,8 +298,8 @@ def _withdraw(run: RunStore, plan: CompiledPlan) -> None:
 
 def _before(run: RunStore) -> CompiledPlan | None:
     with suppress(RunDamagedError):
-        if kept := run.plan():
-            if (found := read_compiled(kept.plan)) is not None:
+        if stored := run.plan():
+            if (found := read_compiled(stored.plan)) is not None:
                 return found
             _logger.warning("%s is damaged. All steps are done anew.", run.place("plan"))
     return None
@@ -311,12 +311,12 @@ def current_plan(run: RunStore) -> TaskIR:
     Raises:
         InputError: It has none yet, or none that can be read.
     """
-    kept = load(run, StoredPlanning)
-    if kept is None:
+    stored = load(run, StoredPlanning)
+    if stored is None:
         raise InputError(
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
-    return plan_after_edits(kept.planned, Approvals(run).edits(), rules_of(run)).plan
+    return plan_after_edits(stored.planned, Approvals(run).edits(), rules_of(run)).plan
 
 
 def options_of(run: RunStore) -> SwarmOptions:

@@ -14,8 +14,8 @@ from ..errors import Category, RunCancelledError, RunDamagedError
 from ..gates import GateCache, gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
-from ..models.provider_waits import refused_providers, waits_to
 from ..models.remote import open_models
+from ..models.request_context import refused_providers, waits_to
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.schedule import RunStatus
 from ..plan.step import Agent, placed_steps

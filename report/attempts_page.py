@@ -315,8 +315,8 @@ def _incomplete(step: StepState) -> tuple[Text, ...]:
 
 
 def _chapter(attempt: Attempt) -> str:
-    drawn = f", {attempt.samples} candidates" if attempt.samples > 1 else ""
-    who = f"attempt {attempt.number} ({attempt.agent} on {attempt.tier}{drawn})"
+    candidates = f", {attempt.samples} candidates" if attempt.samples > 1 else ""
+    who = f"attempt {attempt.number} ({attempt.agent} on {attempt.tier}{candidates})"
     if attempt.category is None:
         return f"{who} passed"
     then = f", so {decision_line(attempt)}" if attempt.decision else ""

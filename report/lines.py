@@ -228,7 +228,7 @@ class Bar:
     critical: bool
     slack_s: float | None
 
-    def drawn(self, width: int, total_s: float) -> str:
+    def line(self, width: int, total_s: float) -> str:
         """Draw it on a line of `width` characters that stands for `total_s` seconds."""
         scale = width / total_s if total_s > 0 else 0.0
         start = min(int(self.start_s * scale), width - 1)
@@ -271,13 +271,13 @@ def _shared(step: StepState, members: int, origin: float) -> Bar:
 
 def timeline(steps: Sequence[StepState], width: int, *, figures: bool = True) -> list[str]:
     """Draw the attempts, a line each, in `width` characters; empty if nothing ran."""
-    drawn = bars(steps)
-    total_s = max((bar.end_s for bar in drawn), default=0.0)
+    rows = bars(steps)
+    total_s = max((bar.end_s for bar in rows), default=0.0)
     room = max(10, width - _NAME - (36 if figures else 3))
-    lines = [f"{_label(bar)} |{bar.drawn(room, total_s)}|" for bar in drawn]
+    lines = [f"{_label(bar)} |{bar.line(room, total_s)}|" for bar in rows]
     if not figures:
         return lines
-    return [f"{line} {_figures(bar)}" for line, bar in zip(lines, drawn, strict=True)]
+    return [f"{line} {_figures(bar)}" for line, bar in zip(lines, rows, strict=True)]
 
 
 def _bar(step: StepState, attempt: Attempt, origin: float) -> Bar:

@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import BaseModel
 
 from ..errors import Category
+from ..host.secrets import mask_written
 from ..metrics.clock import RunTime
 from ..plan.schedule import StepStatus
 from ..store.attempt import Action
 from ..store.result import Cost, Metrics, Planning, Recall
 from ..store.step import StepState
-from ..toolsets.masking import mask_written
 
 __all__ = [
     "ACTIONS",

@@ -9,8 +9,8 @@ from ..errors import RunDamagedError
 from ..store.protocol import RunStore
 from ..store.result import SwarmResult
 from ..store.runs import find_run, open_run
-from .document_html import fragment_html
-from .document_html import report_html as document_html
+from .html import fragment_html
+from .html import report_html as document_html
 from .members import step_page_names
 from .page import Page, RunView, StepView
 from .run_pages import answer_page, plan_page, timeline_page

@@ -126,13 +126,13 @@ def _relatives(view: RunView, step: StepView) -> list[Block]:
 def _reads(step: StepView) -> Table | None:
     if not step.reads:
         return None
-    left: dict[str, str] = {}
+    omitted: dict[str, str] = {}
     if step.state.attempts:
         for part in step.state.attempts[-1].left_out:
             how = "a summary in place of" if part.summarised else f"{part.tokens:,} of"
-            left[part.name] = f"{how} {part.of:,} tokens"
+            omitted[part.name] = f"{how} {part.of:,} tokens"
     rows: list[tuple[Text, ...]] = [
-        (ref(name) if name in step.upstream else name, f"{chars:,}", left.get(name, ""))
+        (ref(name) if name in step.upstream else name, f"{chars:,}", omitted.get(name, ""))
         for name, chars in step.reads
     ]
     return Table(_READS, tuple(rows[:100]), more=max(0, len(rows) - 100))
@@ -172,6 +172,6 @@ def _attempts(step: StepView) -> list[Section]:
         before = own if own and own.answered else before
     if len(tries) > len(shown):
         more = plural(len(tries) - len(shown), "earlier attempt")
-        left: tuple[tuple[Text, ...], ...] = ((f"{more} left out.",),)
-        sections.insert(0, Section("Earlier attempts", [Bullets(left)]))
+        omitted: tuple[tuple[Text, ...], ...] = ((f"{more} left out.",),)
+        sections.insert(0, Section("Earlier attempts", [Bullets(omitted)]))
     return sections

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..errors import RunDamagedError
+from ..host.secrets import secrets_in
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.schedule import UNFINISHED, StepStatus
 from ..plan.step import needs_of
@@ -19,7 +20,6 @@ from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Cost, Planning, Recall, SwarmResult
 from ..store.step import StepState
 from ..text import without_surrogates
-from ..toolsets.masking import secrets_in
 from ..untrusted.opening import PlainName
 from .members import needs_within, step_page_names
 from .page import AttemptView, RunView, StepView, masked
@@ -132,9 +132,9 @@ def planned_of(run: RunStore) -> ShownPlan:
     Raises:
         RunDamagedError: Its file is not a plan.
     """
-    kept = run.plan() or PlanRecord()
+    stored = run.plan() or PlanRecord()
     try:
-        return ShownPlan.model_validate({**kept.plan, "edits": kept.edits})
+        return ShownPlan.model_validate({**stored.plan, "edits": stored.edits})
     except ValidationError as error:
         raise run.damage("plan", error) from None
 
@@ -401,8 +401,8 @@ def _unfinished(
     is_running: bool,
     whole: Collection[str] | None,
 ) -> RunView:
-    begun = {step.id: step for step in run.steps()}
-    known = [begun.get(name) or _unbegun(planned[name]) for name in planned]
+    started = {step.id: step for step in run.steps()}
+    known = [started.get(name) or _unbegun(planned[name]) for name in planned]
     whole = step_page_names(known) if whole is None else whole
     statuses = _statuses(known, planned, is_running)
     parents = {step.id: step.parent for step in known}
@@ -508,11 +508,11 @@ def _step(
 
 def _reads(run: RunStore, planned: ShownStep, plan: ShownPlan) -> tuple[tuple[str, int], ...]:
     upstream = planned.upstream
-    given = {name: len(text) for name, text in plan.inputs}
+    sizes = {name: len(text) for name, text in plan.inputs}
     names = planned.inputs
     if names is None:
-        names = () if upstream else tuple(given)
-    inputs = [(name, given.get(name, 0)) for name in names]
+        names = () if upstream else tuple(sizes)
+    inputs = [(name, sizes.get(name, 0)) for name in names]
     made = ((name, output_of(run, name)) for name in upstream)
     return (*inputs, *((name, chars) for name, (text, chars) in made if text is not None))
 
@@ -537,14 +537,15 @@ def _statuses(
 
 def _planning(run: RunStore) -> Planning | None:
     with suppress(RunDamagedError):
-        return kept.planned.planning if (kept := run.record("planning", _ShownPlanning)) else None
+        read = run.record("planning", _ShownPlanning)
+        return read.planned.planning if read else None
     return None
 
 
 def _recall(run: RunStore, plan: ShownPlan) -> Recall | None:
     with suppress(RunDamagedError):
-        kept = run.record("recall", _ShownRecall, str(plan.edits) if plan.edits else "")
-        return kept.recall if kept else None
+        stored = run.record("recall", _ShownRecall, str(plan.edits) if plan.edits else "")
+        return stored.recall if stored else None
     return None
 
 

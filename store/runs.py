@@ -148,11 +148,11 @@ def list_runs(
         statuses: The run has one of these; any, if there are none.
         folder: Holds a folder for each run; the data folder's own if it is left out.
     """
-    begun = sorted(
+    started = sorted(
         _beginnings(folder or _runs_folder()), key=lambda run: (-run.started_at, run.folder.name)
     )
     wanted = [word.casefold() for word in words]
-    for run in begun:
+    for run in started:
         text = f"{run.objective}\n{_written(run.folder.name)}\n{run.flow_run_id}".casefold()
         if not all(word in text for word in wanted) or not _may_have(run, statuses):
             continue

@@ -97,7 +97,7 @@ def _kinds(steps: Iterable[Step], prefix: str = "") -> dict[str, OutputKind]:
 
 
 def extra_files(
-    steps: Iterable[StepState], left: Mapping[str, Mapping[str, bytes]]
+    steps: Iterable[StepState], tool_files: Mapping[str, Mapping[str, bytes]]
 ) -> dict[str, bytes]:
     """Return the files that steps left with their tools, by their paths in the folder. Pure.
 
@@ -105,12 +105,12 @@ def extra_files(
 
     Args:
         steps: The steps of the run.
-        left: Files by their paths, by the ids of their steps.
+        tool_files: Files by their paths, by the ids of their steps.
     """
     return {
         f"{_name(step)}-files/{path}": data
         for step in steps
-        for path, data in left.get(step.id, {}).items()
+        for path, data in tool_files.get(step.id, {}).items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Standard output of commands: tables, a run's report, JSON."""
+"""Standard output of commands: tables, plans, a run's report, JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 from rich.cells import cell_len, set_cell_size
@@ -52,14 +52,20 @@ from ...store.events import (
 from ...text import dollars, escaped, one_line, plural, visible
 from ..process import can_write
 
+if TYPE_CHECKING:
+    from ...flows.options import SwarmOptions
+    from ...plan.compile import CompiledPlan
+
 __all__ = [
     "console",
     "drawable",
+    "estimate_line",
     "event_line",
     "print_artifact",
     "print_events",
     "print_json",
     "print_page",
+    "print_plan",
     "print_section",
     "print_sections",
     "print_table",
@@ -306,8 +312,8 @@ def print_sections(sections: Sequence[Section], view: RunView) -> None:
         blocks = [block for block in section.blocks if _is_shown(block, view)]
         if not blocks:
             continue
-        is_drawn = any(isinstance(block, Drawing) for block in blocks)
-        print_section(drawable(f"{section.title}   {LEGEND}") if is_drawn else section.title)
+        has_drawing = any(isinstance(block, Drawing) for block in blocks)
+        print_section(drawable(f"{section.title}   {LEGEND}") if has_drawing else section.title)
         for block in blocks:
             _print_block(block, view)
 
@@ -329,7 +335,7 @@ def _print_block(block: Block, view: RunView) -> None:
             if left_out:
                 print_text(f"[{left_out:,} more characters]")
         case Drawing():
-            for line in _drawn(view):
+            for line in _chart(view):
                 print_text(drawable(line))
 
 
@@ -342,8 +348,47 @@ def _print_table(block: Table) -> None:
 
 
 def _is_shown(block: Block, view: RunView) -> bool:
-    return not isinstance(block, Drawing) or (block.kind == "timeline" and bool(_drawn(view)))
+    return not isinstance(block, Drawing) or (block.kind == "timeline" and bool(_chart(view)))
 
 
-def _drawn(view: RunView) -> list[str]:
+def _chart(view: RunView) -> list[str]:
     return timeline([step.state for step in view.steps], console().width)
+
+
+def print_plan(plan: CompiledPlan) -> None:
+    """Print a plan as a table."""
+    roots = sum(not step.upstream for step in plan.steps)
+    longest = int(max(step.priority for step in plan.steps))
+    print_section(one_line(plan.objective, 200))
+    print_table(
+        ("Step", "Agent", "Tier", "Needs", "Priority", "Prompt"),
+        (
+            (
+                step.id,
+                one_line(step.agent, 30),
+                step.tier,
+                one_line(", ".join([*step.upstream, *(step.inputs or ())]), 24),
+                f"{step.priority:g}",
+                one_line(step.prompt, 300),
+            )
+            for step in plan.steps
+        ),
+        right=frozenset({"Priority"}),
+    )
+    print_text(
+        f"{plural(len(plan.steps), 'step')}, {roots} can start immediately, "
+        f"longest path {plural(longest, 'step')}. Priority: steps from there to the end."
+    )
+
+
+def estimate_line(plan: CompiledPlan, options: SwarmOptions) -> str:
+    """Return what a plan is likely to take, in a line."""
+    from ...flows.bounds import TYPICAL_ANSWER, estimate
+    from ...models.names import price_of_name
+
+    found = estimate(plan, options, price_of_name)
+    money = "price not known" if found.usd is None else dollars(found.usd)
+    return (
+        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds on its "
+        f"first attempt and writes about {TYPICAL_ANSWER} tokens at most."
+    )

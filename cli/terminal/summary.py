@@ -29,7 +29,7 @@ from ...report.members import folded_states, top_level
 from ...report.page import Figures, RunView, Section, Table, words_of
 from ...report.run_pages import answer_page, plan_page, timeline_page
 from ...report.stored_view import ended_early
-from ...store.event_wording import given_by
+from ...store.event_wording import decided_by
 from ...store.protocol import RunStore
 from ...store.result import Exploration, Metrics, SwarmResult
 from ...store.step import StepState
@@ -101,14 +101,14 @@ def _outcome(run: RunStore, question: Question, answer: Answer | None) -> str:
     if answer.is_withdrawal:
         return "taken back, since the plan was edited"
     when = f" at {datetime.fromtimestamp(answer.at):%Y-%m-%d %H:%M}" if answer.at else ""
-    by = f" {given_by(answer.by, answer.name)}" if answer.by else ""
+    by = f" {decided_by(answer.by, answer.name)}" if answer.by else ""
     return f"{answer.verdict}{by}{when}{f': {one_line(answer.why, 300)}' if answer.why else ''}"
 
 
 def exploration_of(run: RunStore) -> Exploration | None:
     """Return what a run that has no result yet found before it planned; None if it didn't look."""
     with suppress(RunDamagedError):
-        return kept.exploration if (kept := run.record("exploration", _Explored)) else None
+        return stored.exploration if (stored := run.record("exploration", _Explored)) else None
     return None
 
 
@@ -217,8 +217,8 @@ def print_summary(
     own = top_level(result.steps)
     print_section(f"Plan of {plural(len(own), 'step')} ({_origin(result)})")
     _print_steps(result)
-    if drawn := timeline(result.steps, console().width):
-        print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, drawn))
+    if chart := timeline(result.steps, console().width):
+        print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, chart))
     if result.answer:
         print_section("Answer")
         print_artifact(result.answer)
@@ -354,9 +354,9 @@ def _print_unfinished(view: RunView) -> None:
         print_text(f"{done} of {plural(len(own), 'step')} finished.")
     if taken := taken_line([step.state for step in view.steps]):
         print_text(taken)
-    begun = next((step.id for step in view.steps if step.state.attempts), None)
-    if begun is not None:
-        print_text(f"Look closer: prefect-swarm inspect {view.run_id} --step {begun}")
+    started = next((step.id for step in view.steps if step.state.attempts), None)
+    if started is not None:
+        print_text(f"Look closer: prefect-swarm inspect {view.run_id} --step {started}")
     if view.problem:
         print_text(view.problem)
 

@@ -258,10 +258,10 @@ class RunPages:
 
     async def _stop_sending(self) -> None:
         """Leave no request behind: the flow run's client is closed next."""
-        left = [*self._sending]
-        for task in left:
+        remaining = [*self._sending]
+        for task in remaining:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*remaining, return_exceptions=True)
 
     async def _unbroken(self, sending: Coroutine[Any, Any, None]) -> None:
         """Do it even if its caller is cancelled: a page that is half sent may be there already."""

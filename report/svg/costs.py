@@ -11,7 +11,7 @@ from ...text import dollars
 from ..members import folded
 from ..memory_pages import Period
 from ..page import RunView
-from .theme import Theme, amount, drawn, fitted, safe
+from .theme import Theme, amount, fitted, render_svg, safe
 
 __all__ = ["Spent", "by_model", "by_step", "costs_says", "costs_svg", "record_says", "record_svg"]
 
@@ -116,7 +116,7 @@ def costs_svg(view: RunView, theme: Theme = "auto") -> str:
         if spent:
             parts.append(_Part(title, _lines(spent), top))
             top += _HEAD + len(spent) * _ROW + 14
-    return drawn(
+    return render_svg(
         "costs.svg.j2",
         theme,
         width=_NAMES + _ROOM + 200,
@@ -184,7 +184,7 @@ def record_svg(found: Sequence[Period], theme: Theme = "auto", zone: tzinfo | No
     """Draw periods, a line each, on an axis from 0 to 100 %; "" if there is none."""
     if not found:
         return ""
-    return drawn(
+    return render_svg(
         "record.svg.j2",
         theme,
         width=_RECORD_NAMES + _RECORD_ROOM + 120,

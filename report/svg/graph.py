@@ -12,7 +12,7 @@ from grandalf.layouts import SugiyamaLayout  # pyright: ignore[reportMissingImpo
 from ...text import one_line, plural
 from ..members import folded, tally_words
 from ..page import Members, RunView, StepView
-from .theme import Theme, drawn, fitted, safe, seconds
+from .theme import Theme, fitted, render_svg, safe, seconds
 
 __all__ = [
     "LEAST_ALIKE",
@@ -57,15 +57,15 @@ def without_shortcuts(upstream: Mapping[str, Sequence[str]]) -> dict[str, tuple[
         upstream: What each step needs; each step stands after those.
     """
     behind: dict[str, set[str]] = {}
-    kept: dict[str, tuple[str, ...]] = {}
+    direct: dict[str, tuple[str, ...]] = {}
     for step, needs in upstream.items():
         indirect = set[str]().union(*(behind[needed] for needed in needs))
         behind[step] = indirect.union(needs)
-        kept[step] = tuple(needed for needed in needs if needed not in indirect)
-    return kept
+        direct[step] = tuple(needed for needed in needs if needed not in indirect)
+    return direct
 
 
-_BESIDE, _BEHIND = 14, 64  # between the boxes of a layer, and between layers
+_ACROSS, _BEHIND = 14, 64  # between the boxes of a layer, and between layers
 _ROUNDS = 1.5
 _APART = 28  # between parts of a graph that nothing connects
 
@@ -158,7 +158,7 @@ def lay_out(
 
 def _place(part: Any) -> None:
     layout: Any = _Sugiyama(part)
-    layout.xspace, layout.yspace = _BESIDE, _BEHIND
+    layout.xspace, layout.yspace = _ACROSS, _BEHIND
     layout.dw = layout.dh = 12
     # A plan has no circles; looking for some would take a recursion as deep as the plan.
     layout.init_all(inverted_edges=[])
@@ -269,7 +269,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
     )
     inside = {group[0]: group for group in groups}
     note = "Arrows that follow from others are left out." if is_reduced else ""
-    return drawn(
+    return render_svg(
         "graph.svg.j2",
         theme,
         width=max(layout.width, 300),

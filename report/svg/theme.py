@@ -17,10 +17,10 @@ __all__ = [
     "SIGNS",
     "Theme",
     "amount",
-    "drawn",
     "finished",
     "fitted",
     "harmless",
+    "render_svg",
     "safe",
     "seconds",
     "style_sheet",
@@ -191,7 +191,7 @@ def _environment() -> Environment:
     )
 
 
-def drawn(template: str, theme: Theme, **values: Any) -> str:
+def render_svg(template: str, theme: Theme, **values: Any) -> str:
     """Fill in a template of `templates/`; it knows the signs and the style sheet too."""
     filled = _environment().get_template(template)
     return filled.render(signs=SIGNS, style=style_sheet(theme), **values)

@@ -13,7 +13,7 @@ from ...store.step import StepState
 from ...text import duration, one_line, plural
 from ..members import lane_states
 from ..page import RunView, StepView
-from .theme import Theme, drawn, fitted, safe, seconds
+from .theme import Theme, fitted, render_svg, safe, seconds
 
 __all__ = ["Lane", "Span", "lanes", "nice_step", "timeline_says", "timeline_svg"]
 
@@ -156,22 +156,22 @@ def _most_at_once(tries: Sequence[Attempt]) -> int:
 
 def _turn(attempt: Attempt, step: StepState, origin: float, then: float | None) -> TimelineBar:
     start, end = attempt.started_at - origin, attempt.ended_at - origin
-    begun = min(start + attempt.queue_s, end)
+    work_at = min(start + attempt.queue_s, end)
     # Light gates run side by side, so their seconds may add up to more than there were.
     checked = end + sum(0.0 if gate.cached else gate.duration_s for gate in attempt.gates)
     limit = None if then is None else then - origin
     checked = checked if limit is None else max(end, min(checked, limit))
     spans = [
-        Span("wait", start, begun),
-        Span("work" if attempt.category is None else "fail", begun, end),
+        Span("wait", start, work_at),
+        Span("work" if attempt.category is None else "fail", work_at, end),
         Span("gates", end, checked),
     ]
     if limit is not None and limit > checked:
         spans.append(Span("delay", checked, limit))
-    kept = tuple(span for span in spans if span.end_s > span.start_s)
+    visible = tuple(span for span in spans if span.end_s > span.start_s)
     decision = attempt.decision.action if attempt.decision else ""
     return TimelineBar(
-        kept or (Span("work", start, end),), _title(attempt, step, kept), decision, end
+        visible or (Span("work", start, end),), _title(attempt, step, visible), decision, end
     )
 
 
@@ -215,7 +215,7 @@ class _Scale:
     def x(self, at_s: float) -> float:
         return _NAMES + (at_s / self.total_s * _ROOM if self.total_s else 0.0)
 
-    def drawn(self, span: Span) -> _Bars:
+    def bar(self, span: Span) -> _Bars:
         start, end = self.x(span.start_s), self.x(span.end_s)
         return _Bars(span.kind, start, max(end - start, 1.5))
 
@@ -244,7 +244,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
     row = 22 if len(made) <= _MANY else 16
     scale = _Scale(last_s)
     whole = _whole(view)
-    return drawn(
+    return render_svg(
         "timeline.svg.j2",
         theme,
         width=_NAMES + _ROOM + 70,
@@ -262,7 +262,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
                 "name": fitted(_name(lane), 28),
                 "end": scale.x(max(span.end_s for turn in lane.turns for span in turn.spans)),
                 "took": _took(lane),
-                "turns": [(turn, [scale.drawn(s) for s in turn.spans]) for turn in lane.turns],
+                "turns": [(turn, [scale.bar(s) for s in turn.spans]) for turn in lane.turns],
             }
             for lane in made
         ],

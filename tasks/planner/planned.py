@@ -62,8 +62,8 @@ class PlannedOutput(BaseModel):
         Raises:
             PlanError: A text is not valid JSON; says whose.
         """
-        given: dict[str, Any] = self.model_dump(exclude={"examples", "json_schema"})
-        given["examples"] = [
+        dumped: dict[str, Any] = self.model_dump(exclude={"examples", "json_schema"})
+        dumped["examples"] = [
             {
                 "call": example.call,
                 "gives": _value(example.gives, f"{step}.output.examples.{number}.gives"),
@@ -71,8 +71,8 @@ class PlannedOutput(BaseModel):
             for number, example in enumerate(self.examples)
         ]
         if self.json_schema.strip():
-            given["schema"] = _value(self.json_schema, f"{step}.output.json_schema")
-        return given
+            dumped["schema"] = _value(self.json_schema, f"{step}.output.json_schema")
+        return dumped
 
 
 def _value(text: str, place: str) -> Any:

@@ -16,7 +16,7 @@ from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft, ins
 from prefect_swarm.tasks.planner.facts import listing, notes_of
 from prefect_swarm.tasks.planner.grammar import plan_grammar, plan_shape
 from prefect_swarm.tasks.planner.planned import plan_schema
-from prefect_swarm.tasks.planner.structured import StructuredPlanner
+from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.tasks.planner.task import PlanRequest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

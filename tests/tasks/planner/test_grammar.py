@@ -15,7 +15,7 @@ from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
 from prefect_swarm.tasks.planner.grammar import plan_grammar, up_to
 from prefect_swarm.tasks.planner.planned import WrittenPlan
-from prefect_swarm.tasks.planner.structured import GrammarPlanner
+from prefect_swarm.tasks.planner.planners import GrammarPlanner
 from prefect_swarm.tasks.planner.task import planner_for
 from pydantic_ai.models.wrapper import WrapperModel
 from scripted_local import ScriptedModel

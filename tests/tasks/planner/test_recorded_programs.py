@@ -11,8 +11,8 @@ from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.step import Step
 from prefect_swarm.plan.task_ir import PlanRules, TaskIR
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
+from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.tasks.planner.program import PROGRAM_WORDS, may_depend
-from prefect_swarm.tasks.planner.structured import StructuredPlanner
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from recorded_plans import RecordedProgram, recorded_programs
@@ -85,8 +85,8 @@ def test_it_is_taken_after_one_repair_at_most(recorded: RecordedProgram) -> None
 @each_program
 def test_it_compiles(recorded: RecordedProgram) -> None:
     plan = plan_of(recorded)
-    given = plan.model_copy(update={"inputs": dict.fromkeys(recorded.inputs, "")})
-    compiled = compile_plan(given)
+    inputs = dict.fromkeys(recorded.inputs, "")
+    compiled = compile_plan(plan.model_copy(update={"inputs": inputs}))
     assert [step.id for step in compiled.steps] == [step.id for step in plan.steps]
     assert any(step.is_group or step.when for step in compiled.steps)
 
@@ -103,8 +103,8 @@ def test_every_word_that_the_model_wrote_is_in_the_plan(recorded: RecordedProgra
     steps = [*all_steps(plan_of(recorded).steps)]
     assert len(steps) == len(written)
     for task, step in zip(written, steps, strict=True):
-        given = {"when" if name == "if" else name for name in task}
-        assert {word for word in PROGRAM_WORDS if getattr(step, word)} == given & {*PROGRAM_WORDS}
+        names = {"when" if name == "if" else name for name in task}
+        assert {word for word in PROGRAM_WORDS if getattr(step, word)} == names & {*PROGRAM_WORDS}
 
 
 @each_program

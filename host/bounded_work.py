@@ -1,6 +1,8 @@
-"""Runs in a process of its own: takes the text out of a PDF, page by page.
+"""Runs in a process of its own: work on what others wrote, which may take forever.
 
-It knows nothing of this package: a PDF comes in, and JSON goes out.
+It knows nothing of this package: bytes come in, and JSON goes out. Its argument names the work:
+`pages N` takes the text out of a PDF, page by page; `patterns` finds those that a text has no
+match of.
 """
 
 from __future__ import annotations
@@ -9,11 +11,15 @@ import io
 import json
 import logging
 import os
+import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
+__all__ = ["pdf_pages", "unmatched"]
 
-def found_in(data: bytes, most_pages: int) -> dict[str, Any]:
+
+def pdf_pages(data: bytes, most_pages: int) -> dict[str, Any]:
     """Return the texts of the pages, or what is wrong."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError
@@ -34,6 +40,19 @@ def found_in(data: bytes, most_pages: int) -> dict[str, Any]:
     return {"pages": pages}
 
 
-if __name__ == "__main__":
-    found = found_in(sys.stdin.buffer.read(), int(sys.argv[1]))
+def unmatched(patterns: Iterable[str], text: str) -> list[str]:
+    """Return the patterns that a text has no match of."""
+    return [pattern for pattern in patterns if not re.search(pattern, text)]
+
+
+def _main(work: str) -> None:
+    kind, _, most = work.partition(" ")
+    if kind == "pages":
+        found: Any = pdf_pages(sys.stdin.buffer.read(), int(most))
+    else:
+        found = unmatched(*json.load(sys.stdin))
     sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from pictures.frames import Frame
 from pictures.terminal import Line, Look, Span
 
-__all__ = ["drawn"]
+__all__ = ["draw_frames"]
 
 _CELL_W, _CELL_H, _FONT = 8.4, 18, 14
 _BASELINE = 13.5
@@ -48,7 +48,9 @@ _COLOURS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def drawn(frames: Sequence[Frame], *, columns: int, rows: int, end_s: float, label: str) -> str:
+def draw_frames(
+    frames: Sequence[Frame], *, columns: int, rows: int, end_s: float, label: str
+) -> str:
     """Draw an animation.
 
     Args:

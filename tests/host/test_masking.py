@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.masking import MASK, mask, mask_written, secrets_in
+from prefect_swarm.host.secrets import MASK, mask, mask_written, secrets_in
 
 HIDDEN = "s3cr3t-value-17"
 

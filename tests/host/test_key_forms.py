@@ -10,7 +10,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from prefect_swarm.toolsets.masking import MASK, mask, mask_written, secrets_in
+from prefect_swarm.host.secrets import MASK, mask, mask_written, secrets_in
 
 Hide = Callable[..., str]
 MASKS = pytest.mark.parametrize("hide", [mask, mask_written])

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from prefect_swarm import override_toolsets
 from prefect_swarm.errors import InputError
-from prefect_swarm.toolsets.catalogue import overridden_toolsets
+from prefect_swarm.flows.control import caller
 from pydantic_ai.toolsets import FunctionToolset
 
 
@@ -18,21 +18,21 @@ def toolset() -> FunctionToolset[None]:
 def test_they_are_given_inside_alone() -> None:
     stock = toolset()
     with override_toolsets(stock=stock):
-        assert overridden_toolsets()["stock"].made is stock
-    assert overridden_toolsets() == {}
+        assert caller().toolsets["stock"].made is stock
+    assert caller().toolsets == {}
 
 
 def test_an_inner_one_takes_the_place_of_its_name_alone() -> None:
     outer, inner = toolset(), toolset()
     with override_toolsets(a=outer, b=outer):
         with override_toolsets(b=inner):
-            assert [each.made for each in overridden_toolsets().values()] == [outer, inner]
-        assert overridden_toolsets()["b"].made is outer
+            assert [each.made for each in caller().toolsets.values()] == [outer, inner]
+        assert caller().toolsets["b"].made is outer
 
 
 def test_tasks_that_are_started_inside_find_them() -> None:
     async def names() -> list[str]:
-        return [*overridden_toolsets()]
+        return [*caller().toolsets]
 
     async def begin() -> asyncio.Task[list[str]]:
         with override_toolsets(stock=toolset()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prefect_swarm.cli.approval_choice import chosen_question
+from prefect_swarm.cli.approval_prompt import chosen_question
 from prefect_swarm.errors import InputError
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder

@@ -1,22 +1,38 @@
-"""The blocks for models: a remote one, and a local model file."""
+"""The Prefect blocks that a person configures: models, servers of tools, failure policies.
+
+A block stores and checks fields; `models` and `toolsets` do the work. Names of fields are part of
+documents on users' servers: to rename one breaks stored blocks. Keys are `SecretStr`.
+
+Prefect imports this module when it starts (entry point `prefect.collections`), so its imports must
+be light.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from prefect.blocks.core import Block
 from pydantic import Field, SecretStr, field_validator
 
-from ..errors import InputError
-from ..host.system import require_llama_cpp
-from ..host.url_secrets import secret_in
-from ..models.remote import remote_model
+from .errors import InputError
+from .host.secrets import secret_in
+from .host.system import require_llama_cpp
+from .models.remote import remote_model
+from .models.resolve import override_models, resolve_model
+from .store.failure_policy import Policy
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-__all__ = ["LlamaCpp", "ModelProvider"]
+__all__ = [
+    "FailurePolicy",
+    "LlamaCpp",
+    "McpServer",
+    "ModelProvider",
+    "override_models",
+    "resolve_model",
+]
 
 
 class ModelProvider(Block):
@@ -181,9 +197,9 @@ class LlamaCpp(Block):
         """
         from pydantic_ai.settings import ModelSettings
 
-        from ..models.llama.gguf import demo_model_path
-        from ..models.llama.limits import engine_config_for
-        from ..models.llama.model import LlamaCppModel
+        from .models.llama.gguf import demo_model_path
+        from .models.llama.limits import engine_config_for
+        from .models.llama.model import LlamaCppModel
 
         require_llama_cpp(demo=self.model_path == "demo")
         path = demo_model_path() if self.model_path == "demo" else self.model_path
@@ -212,3 +228,116 @@ class LlamaCpp(Block):
         if self.planner_adapter == "default":
             return "default"
         return None if self.planner_adapter == "none" else Path(self.planner_adapter)
+
+
+class McpServer(Block):
+    """An MCP server whose tools agents may have; a run takes it by `mcp="block:mcp-server/NAME"`.
+
+    Example:
+        Load a stored server and give its tools to a run:
+        ```python
+        from prefect_swarm.blocks import McpServer
+
+        mcp_server_block = McpServer.load("BLOCK_NAME")
+        entry = mcp_server_block.get_entry()
+        ```
+    """
+
+    _block_type_name = "MCP Server"
+    _block_type_slug = "mcp-server"
+    _documentation_url = "https://modelcontextprotocol.io/docs"  # pyright: ignore[reportAssignmentType]
+
+    command: str = Field(
+        default="",
+        title="Command",
+        description="The program of a server that runs as a process; empty for one at a URL.",
+        examples=["mcp-server-time", "uvx", "npx"],
+    )
+    args: list[str] = Field(
+        default_factory=list[str], title="Arguments", description="The program's arguments."
+    )
+    env: dict[str, SecretStr] = Field(
+        default_factory=dict[str, SecretStr],
+        title="Environment",
+        description="Environment variables of the process, in addition to PATH, HOME and the like.",
+    )
+    cwd: str | None = Field(
+        default=None, title="Folder", description="The folder that the process starts in."
+    )
+    url: str = Field(
+        default="",
+        title="URL",
+        description="The address of a server; empty for a process.",
+        examples=["https://tools.example.com/mcp"],
+    )
+    sse: bool = Field(
+        default=False,
+        title="SSE",
+        description="The URL is that of an older server, which speaks SSE and no streamable HTTP.",
+    )
+    headers: dict[str, SecretStr] = Field(
+        default_factory=dict[str, SecretStr],
+        title="Headers",
+        description="Headers of each request to the URL, such as Authorization.",
+    )
+    description: str = Field(
+        default="", title="Description", description="What its tools are good for, in a sentence."
+    )
+    idempotent: list[str] = Field(
+        default_factory=list[str],
+        title="Idempotent Tools",
+        description="Tools of which a call that may have been made already may be made again.",
+    )
+    acting: list[str] | None = Field(
+        default=None,
+        title="Acting Tools",
+        description="Tools that change something outside the run; others of which the server says "
+        "nothing then don't. Empty: what the server says, and all of which it says nothing.",
+    )
+
+    def get_entry(self) -> dict[str, Any]:
+        """Return it as an entry of `mcpServers`, secrets in plain."""
+        entry = {
+            "command": self.command,
+            "args": self.args,
+            "env": _plain(self.env),
+            "cwd": self.cwd,
+            "url": self.url,
+            "type": "sse" if self.url and self.sse else "",
+            "headers": _plain(self.headers),
+            "description": self.description,
+        }
+        marks = {"idempotent": self.idempotent, "acting": self.acting}
+        return {key: value for key, value in entry.items() if value} | {"swarm": marks}
+
+
+def _plain(secrets: dict[str, SecretStr]) -> dict[str, str]:
+    return {name: value.get_secret_value() for name, value in secrets.items()}
+
+
+class FailurePolicy(Block):
+    """What the failures of a swarm's steps lead to; a run takes it by its option `policy_block`.
+
+    Example:
+        Load a stored policy and run with it:
+        ```python
+        from prefect_swarm.blocks import FailurePolicy
+
+        failure_policy_block = FailurePolicy.load("BLOCK_NAME")
+        policy = failure_policy_block.get_policy()
+        ```
+    """
+
+    _block_type_name = "Failure Policy"
+    _block_type_slug = "failure-policy"
+    _documentation_url = "https://docs.prefect.io/v3/concepts/blocks"  # pyright: ignore[reportAssignmentType]
+
+    policy: Policy = Field(
+        default_factory=Policy,
+        title="Policy",
+        description="The table and its bounds.",
+    )
+
+    def get_policy(self) -> Policy:
+        """Return the table."""
+        return self.policy

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from prefect_swarm.host.url_secrets import MASK, masked_urls, secret_in, secrets_of
+from prefect_swarm.host.secrets import MASK, masked_urls, secret_in, secrets_of
 
 SECRETS = (
     "https://user:hunter2@host.example/v1",
