@@ -37,12 +37,13 @@ class Taken:
     cpu: float
 
 
-async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True) -> Taken:
+async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True, pages: bool = True) -> Taken:
     """Run a plan and check that it succeeded.
 
     Args:
         gates: Whether each step has the gates of its output, as a user's has: for a text, a task
             run of its own.
+        pages: Whether the run has pages in the Prefect UI.
     """
     heard: dict[str, float] = {}
 
@@ -51,14 +52,14 @@ async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True) -> Taken:
 
     cpu = process_time()
     with _fixed_latency(), controlled(RunControl(listener=handle)):
-        result = await swarm(plan.objective, plan=plan, options=_options(slots, gates))
+        result = await swarm(plan.objective, plan=plan, options=_options(slots, gates, pages))
     assert result.status == "completed", result.problem
     return Taken(heard["finished"] - heard["began"], process_time() - cpu)
 
 
-def _options(slots: int, gates: bool) -> SwarmOptions:
+def _options(slots: int, gates: bool, pages: bool) -> SwarmOptions:
     without: dict[OutputKind, tuple[str, ...]] = {} if gates else {"text": ()}
-    return SwarmOptions(max_concurrency=slots, gates=without)
+    return SwarmOptions(max_concurrency=slots, gates=without, pages=pages)
 
 
 def independent(count: int, seconds: float) -> TaskIR:

@@ -20,6 +20,7 @@ BENCHES = (
     "scheduler_cost",
     "startup",
     "prefect_overhead",
+    "expansion",
     "plan_stream",
     "langgraph_shapes",
     "tools_table",
