@@ -19,7 +19,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from shapes import waiting
 
-__all__ = ["Taken", "independent", "run_plan"]
+__all__ = ["Taken", "answer_after_waiting", "independent", "run_plan"]
 
 _WAIT = re.compile(waiting(0).replace("0", r"(\d+(?:\.\d+)?)"))
 
@@ -70,12 +70,13 @@ def independent(count: int, seconds: float) -> TaskIR:
 
 @contextmanager
 def _fixed_latency() -> Generator[None]:
-    worker, orchestrator = FunctionModel(_wait), FunctionModel(_answer)
+    worker, orchestrator = FunctionModel(answer_after_waiting), FunctionModel(_answer)
     with override_models(worker=worker, coder=worker, architect=worker, orchestrator=orchestrator):
         yield
 
 
-async def _wait(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+async def answer_after_waiting(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Answer after as many seconds as the prompt says last."""
     seconds = float(_WAIT.findall(_prompt(messages))[-1])
     if seconds:
         await asyncio.sleep(seconds)

@@ -23,6 +23,7 @@ BENCHES = (
     "expansion",
     "plan_stream",
     "langgraph_shapes",
+    "pipelines",
     "tools_table",
     "engine",
     "like_steps",
