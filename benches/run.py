@@ -24,6 +24,7 @@ BENCHES = (
     "plan_stream",
     "langgraph_shapes",
     "pipelines",
+    "patterns",
     "tools_table",
     "engine",
     "like_steps",
