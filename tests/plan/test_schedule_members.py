@@ -81,7 +81,7 @@ def step_lists(draw: st.DrawFn, depth: int = 0) -> list[dict[str, Any]]:
                 step["when"] = {"step": draw(st.sampled_from(earlier)), "at": "/x", "is": 1}
         if for_each := draw(st.sampled_from([{}, {}, *lists_for(earlier, each)])):
             at_least = draw(st.sampled_from([None, None, 0.5, 1]))
-            step["for_each"] = {**for_each, "at_least": at_least}
+            step["for_each"] = {**for_each, "at_least": at_least, "max_items": 6}
         if draw(st.integers(0, 5)) == 0:
             at_end = draw(st.sampled_from(["fail", "partial"]))
             step["repeat"] = {"until": END, "max_rounds": 3, "at_end": at_end}
