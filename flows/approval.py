@@ -15,6 +15,7 @@ from ..errors import RunDamagedError
 from ..metrics.clock import run_time
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, CompiledStep
+from ..plan.digests import step_digests, work_digest
 from ..plan.program_words import program_words
 from ..plan.review import Reviewer
 from ..plan.schedule import Approved, Ask, Edited, Rejected
@@ -34,7 +35,6 @@ from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
 from .bounds import Estimate, estimate
 from .context import RunContext
-from .plan_changes import step_digests, work_digest
 
 __all__ = [
     "LOOK_S",

@@ -26,6 +26,7 @@ from ..subagent.task import subagent
 from ..task_runs import usage_of
 from .facts import InputNote, listing
 from .facts_text import MOST_TOKENS
+from .program import PROGRAM_TEXT
 from .written import read_answer, written_text
 
 __all__ = [
@@ -141,14 +142,21 @@ assignments can't do without; who writes, compares or joins what others found ne
 Toolsets there are: """
 
 
-def instructions(rules: PlanRules) -> str:
-    """Return how to plan, with the limits that the plan has to keep."""
+def instructions(rules: PlanRules, *, program: bool = False) -> str:
+    """Return how to plan, with the limits that the plan has to keep.
+
+    Args:
+        rules: The limits.
+        program: Whether the plan may depend on what is found.
+    """
     text = f"{_TEXT}\nNo more than {rules.max_steps} assignments."
     if rules.gates:
         text += f" Gates there are: {', '.join(sorted(rules.gates))}."
     if rules.inputs:
         text += _INPUTS
-    return f"{text}{_TOOLSETS}{', '.join(sorted(rules.toolsets))}." if rules.toolsets else text
+    if rules.toolsets:
+        text += f"{_TOOLSETS}{', '.join(sorted(rules.toolsets))}."
+    return text + PROGRAM_TEXT if program else text
 
 
 EXCERPT = 2000

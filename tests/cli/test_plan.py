@@ -74,20 +74,17 @@ def test_a_plans_own_objective_may_stand_beside_it(invoke: Invoke) -> None:
     assert TaskIR.model_validate_json(result.stdout) == load_plan(UNEVEN)
 
 
-def test_a_template_makes_a_step_of_each_item(invoke: Invoke) -> None:
+def test_a_template_makes_a_step_that_is_done_for_each_item(invoke: Invoke) -> None:
     result = invoke(
         "plan",
         *("--items", EXAMPLES / "items.txt"),
         *("--template", "Describe {item}", "--join", "Compare them", "--json"),
     )
     plan = TaskIR.model_validate_json(result.stdout)
-    assert [step.prompt for step in plan.steps] == [
-        "Describe solar power",
-        "Describe wind power",
-        "Describe hydro power",
-        "Compare them",
-    ]
-    assert plan.steps[-1].depends_on == ("S1", "S2", "S3")
+    assert [step.prompt for step in plan.steps] == ["Describe {item}", "Compare them"]
+    assert plan.steps[0].for_each is not None
+    assert plan.steps[0].for_each.items == ("solar power", "wind power", "hydro power")
+    assert plan.steps[-1].depends_on == ("S1",)
 
 
 ONE = "1. Poet: Write a poem about the sea"
