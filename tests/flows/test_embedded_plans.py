@@ -31,7 +31,7 @@ def only_this_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the grammar admit a single plan: the embedded model is too small to write its own."""
     grammar = f"root ::= {json.dumps(json.dumps(PLAN))}"
 
-    def grammar_of(_: PlanRules, *, program: bool) -> str:  # noqa: ARG001 - asked for by its name
+    def grammar_of(_: PlanRules, *, program: bool) -> str:
         return grammar
 
     monkeypatch.setattr("prefect_swarm.tasks.planner.planners.plan_grammar", grammar_of)
