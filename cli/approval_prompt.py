@@ -29,7 +29,8 @@ from ..store.attempt import excerpt
 from ..store.protocol import RunStore
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
 from ..text import visible
-from .terminal.printing import estimate_line, print_plan, print_section, print_text
+from .terminal.plan import estimate_line, print_plan
+from .terminal.printing import print_section, print_text
 
 if TYPE_CHECKING:
     from ..flows.control import AskPerson

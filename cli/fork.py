@@ -151,7 +151,8 @@ FromStep = Annotated[
     typer.Option(
         "--from",
         metavar="STEP",
-        help="A step that is done anew, with all that depend on it; repeatable.",
+        help="A step, or an instance such as S2[3], that is done anew, with all that depend on it; "
+        "repeatable.",
     ),
 ]
 

@@ -18,7 +18,7 @@ from ..report.members import span_words
 from ..report.page import Page, RunView
 from ..report.run_pages import answer_page, plan_page, timeline_page
 from ..report.step_page import step_page
-from ..report.stored_view import SHOWN_CHARS, ShownStep, planned_members, view_of
+from ..report.stored_view import SHOWN_CHARS, ShownStep, planned_members, planned_of, view_of
 from ..store.event_log import follow_events
 from ..store.result import SwarmResult
 from ..store.step import StepState
@@ -109,7 +109,9 @@ def inspect(
 
 def show_run(run: RunStore) -> None:
     """Print how a run ended, or how far it is, with what it asked and the files that it left."""
-    view = view_of(run, is_running=run.is_executed(), whole=())
+    # Whose outputs are there is finished, whatever else of it is.
+    whole = frozenset(step.id for step in planned_of(run).steps)
+    view = view_of(run, is_running=run.is_executed(), whole=whole)
     print_run(view, run.result())
     print_questions(run)
     print_files(run, [step.state for step in view.steps])

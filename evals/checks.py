@@ -85,7 +85,8 @@ def _has(text: str, word: str) -> bool:
 
 
 def _bounds(checks: Checks, result: SwarmResult) -> Iterator[Verdict]:
-    steps, tokens = len(result.steps), result.cost.tokens
+    steps = sum(not step.parent for step in result.steps)
+    tokens = result.cost.tokens
     makespan, usd = result.metrics.makespan_s, result.cost.money_usd
     if (most := checks.max_steps) is not None:
         yield _verdict("max_steps", _over(steps > most, plural(steps, "step"), f"{most:,}"))

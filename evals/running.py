@@ -189,7 +189,7 @@ def _run_of(number: int, case: ReportCase[_Job, _Ended, None]) -> EvalRun:
         status=result.status if result else "failed",
         verdicts=(*found, *broken),
         makespan_s=result.metrics.makespan_s if result else None,
-        steps=len(result.steps) if result else None,
+        steps=sum(not step.parent for step in result.steps) if result else None,
         tokens=result.cost.tokens if result else None,
         usd=result.cost.money_usd if result else None,
         judge_tokens=int(tokens.value) if tokens else 0,

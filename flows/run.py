@@ -310,7 +310,7 @@ class Run:
         """Say what went wrong, in all steps and with the answer; "" if nothing did."""
         records = list(self.context.records.values())
         failed = [
-            f"{record.step.id}: {record.reason}"
+            f"{record.step.id}: {record.reason}{self._first_failed(record)}"
             for record in records
             if record.output is None and record.status == "failed" and not record.parent
         ]
@@ -326,6 +326,12 @@ class Run:
             advice if stopped else "",
         ]
         return excerpt(" ".join(filter(None, parts)), 2000)
+
+    def _first_failed(self, record: StepState) -> str:
+        """Say why the first member failed of a step that did, and of that one's in its turn."""
+        members = (self.context.records[name] for name in record.members)
+        lost = next((member for member in members if member.status == "failed"), None)
+        return f"; {lost.id}: {lost.reason}{self._first_failed(lost)}" if lost else ""
 
     def _result(
         self,

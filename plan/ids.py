@@ -17,6 +17,7 @@ __all__ = [
     "inner_id",
     "instance_id",
     "is_step_id",
+    "is_within",
     "nested_instance_id",
     "parent_of",
     "parse_id",
@@ -80,6 +81,24 @@ def is_step_id(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_within(step: str, outer: str) -> bool:
+    """Say whether an id is an instance, a round or an inner step of another, at any depth.
+
+    `S2[7.3]` is within `S2[7]`, as it comes from that item's list.
+
+    Raises:
+        ValueError: One of them isn't an id.
+    """
+    inner, around = parse_id(step), parse_id(outer)
+    depth = len(around) - 1
+    if step == outer or len(inner) <= depth or inner[:depth] != around[:depth]:
+        return False
+    own, last = inner[depth], around[depth]
+    if last.round:
+        return own == last
+    return own.step == last.step and own.items[: len(last.items)] == last.items
 
 
 def instance_id(step: str, *numbers: int) -> str:

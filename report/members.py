@@ -179,12 +179,12 @@ def tally_words(members: Members) -> str:
     done = members.statuses.get("succeeded", 0)
     parts = [f"{done:,} of {plural(total, members.word)} done"]
     parts += [
-        f"{count:,} {status}" for status in _TOLD if (count := members.statuses.get(status, 0))
+        f"{count:,} {status}" for status in _COUNTED if (count := members.statuses.get(status, 0))
     ]
     return ", ".join(parts)
 
 
-_TOLD: tuple[StepStatus, ...] = ("failed", "running", "asked", "skipped", "cancelled")
+_COUNTED: tuple[StepStatus, ...] = ("failed", "running", "asked", "skipped", "cancelled")
 
 
 def needs_within(
@@ -244,19 +244,23 @@ _FIRST: Mapping[StepStatus, int] = {
 _SAID = 200
 
 
-def member_blocks(steps: Sequence[StepView], within: str) -> list[Block]:
+def member_blocks(steps: Sequence[StepView], within: StepView) -> list[Block]:
     """Write a table of a step's members, failures first; nothing for a step without members.
 
     Args:
         steps: All steps of a run.
-        within: The step's id.
+        within: The step.
     """
-    members = folded(steps, within)
+    members = folded(steps, within.id)
     if not members:
         return []
     word = word_of(members[0].id)
     statuses: Counter[StepStatus] = Counter(each.status for each in members)
-    blocks: list[Block] = [Paragraph((f"{tally_words(Members(word, statuses))}.",))]
+    # Once it is over its summary says it.
+    tally = f"{tally_words(Members(word, statuses))}."
+    blocks: list[Block] = (
+        [] if within.state.summary and within.status in OVER else [Paragraph((tally,))]
+    )
     ordered = list(members)
     if word == "instance" or len(members) > MOST_MEMBERS:
         ordered.sort(key=lambda each: _FIRST.get(each.status, 5))

@@ -42,7 +42,7 @@ def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS)
         most_output: Characters of its output that are shown.
     """
     sections: list[Section] = []
-    if members := member_blocks(view.steps, step.id):
+    if members := member_blocks(view.steps, step):
         sections.append(Section(_titled(view, step), members))
     if step.state.prompt:
         sections.append(Section("Prompt", [quoted(step.state.prompt, _SENT_CHARS)]))

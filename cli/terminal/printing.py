@@ -1,4 +1,4 @@
-"""Standard output of commands: tables, plans, a run's report, JSON."""
+"""Standard output of commands: tables, a run's report, JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 from rich.cells import cell_len, set_cell_size
@@ -37,6 +37,7 @@ from ...store.events import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    ExpandedEvent,
     ExploringEvent,
     FinishedEvent,
     GateEvent,
@@ -52,20 +53,14 @@ from ...store.events import (
 from ...text import dollars, escaped, one_line, plural, visible
 from ..process import can_write
 
-if TYPE_CHECKING:
-    from ...flows.options import SwarmOptions
-    from ...plan.compile import CompiledPlan
-
 __all__ = [
     "console",
     "drawable",
-    "estimate_line",
     "event_line",
     "print_artifact",
     "print_events",
     "print_json",
     "print_page",
-    "print_plan",
     "print_section",
     "print_sections",
     "print_table",
@@ -248,6 +243,9 @@ def _words_of_run(event: RunEvent) -> str:
             return f"{event.model}, at most {plural(event.calls, 'call')}"
         case PlanningEvent():
             return event.model
+        case ExpandedEvent():
+            members = plural(len(event.steps), "member")
+            return f"{members} ({event.note})" if event.note else members
         case PlannedEvent():
             return plural(len(event.steps), "step")
         case SpentEvent():
@@ -353,42 +351,3 @@ def _is_shown(block: Block, view: RunView) -> bool:
 
 def _chart(view: RunView) -> list[str]:
     return timeline([step.state for step in view.steps], console().width)
-
-
-def print_plan(plan: CompiledPlan) -> None:
-    """Print a plan as a table."""
-    roots = sum(not step.upstream for step in plan.steps)
-    longest = int(max(step.priority for step in plan.steps))
-    print_section(one_line(plan.objective, 200))
-    print_table(
-        ("Step", "Agent", "Tier", "Needs", "Priority", "Prompt"),
-        (
-            (
-                step.id,
-                one_line(step.agent, 30),
-                step.tier,
-                one_line(", ".join([*step.upstream, *(step.inputs or ())]), 24),
-                f"{step.priority:g}",
-                one_line(step.prompt, 300),
-            )
-            for step in plan.steps
-        ),
-        right=frozenset({"Priority"}),
-    )
-    print_text(
-        f"{plural(len(plan.steps), 'step')}, {roots} can start immediately, "
-        f"longest path {plural(longest, 'step')}. Priority: steps from there to the end."
-    )
-
-
-def estimate_line(plan: CompiledPlan, options: SwarmOptions) -> str:
-    """Return what a plan is likely to take, in a line."""
-    from ...flows.bounds import TYPICAL_ANSWER, estimate
-    from ...models.names import price_of_name
-
-    found = estimate(plan, options, price_of_name)
-    money = "price not known" if found.usd is None else dollars(found.usd)
-    return (
-        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds on its "
-        f"first attempt and writes about {TYPICAL_ANSWER} tokens at most."
-    )

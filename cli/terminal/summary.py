@@ -350,7 +350,7 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
 def _print_unfinished(view: RunView) -> None:
     if view.steps:
         own = top_level(view.steps)
-        done = sum(step.status == "succeeded" for step in own)
+        done = sum(step.output is not None for step in own)
         print_text(f"{done} of {plural(len(own), 'step')} finished.")
     if taken := taken_line([step.state for step in view.steps]):
         print_text(taken)

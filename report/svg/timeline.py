@@ -262,6 +262,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
                 "name": fitted(_name(lane), 28),
                 "end": scale.x(max(span.end_s for turn in lane.turns for span in turn.spans)),
                 "took": _took(lane),
+                "shared": lane.members > 0,
                 "turns": [(turn, [scale.bar(s) for s in turn.spans]) for turn in lane.turns],
             }
             for lane in made
