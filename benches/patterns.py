@@ -109,16 +109,16 @@ def run() -> str:
 
 
 def _report(found: dict[str, dict[str, Found]]) -> str:
-    lines = " | ".join(way.name for way in (OURS, GRAPH, PLAIN))
+    names = " | ".join(("ours", "LangGraph", "asyncio"))
     rows = [
-        f"| Lines that the user writes | {lines} |",
+        f"| Lines that the user writes | {names} |",
         "|---|" + "---:|" * 3,
         *(
             f"| {name} | " + " | ".join(f"{_lines(way, p)}" for way in (OURS, GRAPH, PLAIN)) + " |"
             for p, name in PATTERNS.items()
         ),
         "",
-        f"| Makespan ÷ bound | bound | {lines} |",
+        f"| Makespan ÷ bound | bound | {names} |",
         "|---|" + "---:|" * 4,
     ]
     for pattern, name in PATTERNS.items():
@@ -193,7 +193,7 @@ def _whole(
     lines = list(_lines_of(process, way, pattern, file, run, warm=warm))
     results = [line for line in lines if line.startswith("result ")]
     if not results:
-        raise RuntimeError(f"{way.name} broke off in {pattern}: {lines}")
+        raise RuntimeError(f"{way.name} broke off in {pattern}: {names}")
     return _noted(lines, "asked"), float(results[0].split()[1])
 
 
