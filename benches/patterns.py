@@ -193,7 +193,7 @@ def _whole(
     lines = list(_lines_of(process, way, pattern, file, run, warm=warm))
     results = [line for line in lines if line.startswith("result ")]
     if not results:
-        raise RuntimeError(f"{way.name} broke off in {pattern}: {names}")
+        raise RuntimeError(f"{way.name} broke off in {pattern}: {lines}")
     return _noted(lines, "asked"), float(results[0].split()[1])
 
 
