@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -102,7 +103,7 @@ def run() -> str:
             # Ours computes; the others only wait, and do so side by side.
             ours = _measured(server, home, OURS)
             with ThreadPoolExecutor() as pool:
-                others = list(pool.map(lambda way: _measured(server, home, way), WAYS[1:]))
+                others = list(pool.map(partial(_measured, server, home), WAYS[1:]))
         finally:
             server.kill()
     return _report(dict(zip((way.name for way in WAYS), [ours, *others], strict=True)))

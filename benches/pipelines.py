@@ -58,7 +58,7 @@ async def measure() -> str:
     items = drawn(SEED, BOUND_S)
     await run_plan(plan_of(drawn(SEED, 0.5)), SLOTS)
     ours = (await run_plan(plan_of(items), SLOTS)).inside
-    others = await asyncio.gather(_with_send(items), _functional(items), _plain(items))
+    others = list(await asyncio.gather(_with_send(items), _functional(items), _plain(items)))
     return _report(items, ours, others)
 
 
