@@ -28,7 +28,7 @@ __all__ = ["run"]
 
 ITEMS, SLOTS, SEED, SIGMA = 40, 16, 20_261_101, 1.0
 STAGES = ("read", "check", "judge")
-BOUND_S = 60.0
+BOUND_S = 50.0
 GOAL = 1.03
 DRAWS = 300
 HEAD = f"""\
