@@ -45,16 +45,16 @@ async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True, pages: bool 
             run of its own.
         pages: Whether the run has pages in the Prefect UI.
     """
-    heard: dict[str, float] = {}
+    times: dict[str, float] = {}
 
     def handle(event: RunEvent) -> None:
-        heard[event.kind] = perf_counter()
+        times[event.kind] = perf_counter()
 
     cpu = process_time()
     with _fixed_latency(), controlled(RunControl(listener=handle)):
         result = await swarm(plan.objective, plan=plan, options=_options(slots, gates, pages))
     assert result.status == "completed", result.problem
-    return Taken(heard["finished"] - heard["began"], process_time() - cpu)
+    return Taken(times["finished"] - times["began"], process_time() - cpu)
 
 
 def _options(slots: int, gates: bool, pages: bool) -> SwarmOptions:

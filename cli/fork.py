@@ -21,7 +21,7 @@ from ..store.diff import (
 from ..store.result import SwarmResult
 from ..text import dollars, duration, one_line, plural
 from .approvals import read_edit
-from .command import AsEvents, AsJson
+from .command import AsEvents, AsJson, as_step_id
 from .options import OptionChanges
 from .run import RunName
 from .source import check_models
@@ -97,9 +97,10 @@ def _way(step: StepDiff, side: int) -> str:
     if not step.statuses[side]:
         return ""
     if not step.attempts[side]:
-        return step.statuses[side]
+        return ": ".join(filter(None, [step.statuses[side], step.summaries[side]]))
     took = f"{step.tokens[side]:,} tokens, {duration(step.seconds[side])}"
-    return f"{step.statuses[side]}, {one_line(step.models[side], 40)}, {took}"
+    status = ": ".join(filter(None, [step.statuses[side], one_line(step.summaries[side], 60)]))
+    return f"{status}, {one_line(step.models[side], 40)}, {took}"
 
 
 def _figure_rows(found: RunDifference) -> Iterator[tuple[str, str, str]]:
@@ -150,7 +151,8 @@ FromStep = Annotated[
     typer.Option(
         "--from",
         metavar="STEP",
-        help="A step that is done anew, with all that depend on it; repeatable.",
+        help="A step, or an instance such as S2[3], that is done anew, with all that depend on it; "
+        "repeatable.",
     ),
 ]
 
@@ -172,7 +174,7 @@ def fork(
     from ..store.runs import find_run
 
     check_output(as_json=as_json, as_events=stream)
-    names = [name.strip().upper() for name in again or ()]
+    names = [as_step_id(name) for name in again or ()]
     changes = {**overrides, **({"stream_text": True} if stream else {})}
     edited = None if plan is None else _read(find_run(run_name), plan, changes)
     prepared = _prepared(run_name, edited, names, changes)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ..metrics.clock import run_time
 from ..models.names import Price, Profile
-from ..plan.compile import CompiledPlan
+from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.schedule import ConcurrencyLimits
 from ..plan.task_ir import StepSettings, Tier, TierName
 from ..store.accounts import Accounts, Amount, Booking, Budget, Spending, admits
@@ -111,8 +111,8 @@ class Ledger:
         request = request.model_copy(update={"max_output_tokens": room})
         if self.budget.timeout_s is None:
             return request
-        left = self.budget.timeout_s - self._elapsed_s
-        return request.model_copy(update={"timeout_s": min(request.timeout_s, left)})
+        remaining = self.budget.timeout_s - self._elapsed_s
+        return request.model_copy(update={"timeout_s": min(request.timeout_s, remaining)})
 
     def take_over(self, request: SubagentRequest) -> None:
         """Begin a call that is paid for under another key: it takes nothing when it is settled."""
@@ -224,14 +224,14 @@ class Ledger:
         """Tokens of an answer that nobody bounds; None where no bound of the run needs any."""
         if self.budget.max_tokens is None and self.budget.max_usd is None:
             return None
-        left = float(MOST_ROOM)
+        remaining = float(MOST_ROOM)
         if self.budget.max_tokens is not None:
-            left = min(left, self.budget.max_tokens - self.spent.tokens - prompt)
+            remaining = min(remaining, self.budget.max_tokens - self.spent.tokens - prompt)
         price = self.prices.get(model)
         if self.budget.max_usd is not None and price is not None and price.output_usd:
             usd = self.budget.max_usd - self.spent.usd - price.of(prompt, 0)
-            left = min(left, usd / price.output_usd)
-        return max(LEAST_ROOM, int(left))
+            remaining = min(remaining, usd / price.output_usd)
+        return max(LEAST_ROOM, int(remaining))
 
     def _amount(self, model: str, input_tokens: int, output_tokens: int) -> Amount:
         price = self.prices.get(model)
@@ -322,7 +322,7 @@ def concurrency_limits(options: SwarmOptions, models: Models) -> ConcurrencyLimi
         for tier, name in names.items()
     }
     if options.max_concurrency is not None:
-        own = {tier for tier, given in options.tiers.items() if given.concurrency is not None}
+        own = {tier for tier, bounds in options.tiers.items() if bounds.concurrency is not None}
         bounded = {tier: most for tier, most in tiers.items() if tier in own}
         return ConcurrencyLimits(options.max_concurrency, bounded)
     # Tiers that one model serves share what it takes.
@@ -338,11 +338,16 @@ def _first(*values: T | None) -> T | None:
 
 TYPICAL_ANSWER = 700
 """Tokens of an answer where nobody bounds it: about 500 words."""
+_TYPICAL_VERDICT = 150
+"""Tokens that a reviewer or a judge answers with, and about as many as they are asked with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Tokens of a run whose steps all succeed on their first attempt, and their price, if known."""
+    """Tokens of a run whose steps all succeed on their first attempt, and their price, if known.
+
+    All samples of that attempt are among them, with their reviews.
+    """
 
     input_tokens: int
     output_tokens: int
@@ -376,9 +381,12 @@ def estimate(
         room = own.max_input_tokens or options.max_input_tokens
         upstream = min(upstream, room) if room else upstream
         reads = tokens_of(step.instructions) + tokens_of(step.prompt) + upstream
-        price = price_of(step.model or options.model_of(step.tier))
-        usd = None if usd is None or price is None else usd + price.of(reads, answers[step.id])
-        read, written = read + reads, written + answers[step.id]
+        own_call = (step.model or options.model_of(step.tier), reads, answers[step.id])
+        samples = step.best_of.samples if step.best_of else 1
+        for model, in_, out in [own_call] * samples + _reviews(step, options, own_call):
+            price = price_of(model)
+            usd = None if usd is None or price is None else usd + price.of(in_, out)
+            read, written = read + in_, written + out
     needed = {name for step in plan.steps for name in step.upstream}
     ends = [tokens for name, tokens in answers.items() if name not in needed]
     if plan.final_step is None and len(ends) > 1:
@@ -386,3 +394,24 @@ def estimate(
         usd = None if usd is None or price is None else usd + price.of(sum(ends), TYPICAL_ANSWER)
         read, written = read + sum(ends), written + TYPICAL_ANSWER
     return Estimate(read, written, usd)
+
+
+def _reviews(
+    step: CompiledStep, options: SwarmOptions, reviewed: tuple[str, int, int]
+) -> list[tuple[str, int, int]]:
+    """Return model, tokens read and tokens written of each call that reviews or judges a step.
+
+    Args:
+        reviewed: The same of the step's own call.
+    """
+    _, reads, answer = reviewed
+    samples = step.best_of.samples if step.best_of else 1
+    calls: list[tuple[str, int, int]] = []
+    if review := step.review:
+        read = reads + answer + _TYPICAL_VERDICT
+        model = options.model_of(review.reviewer.tier)
+        calls += [(model, read, _TYPICAL_VERDICT)] * (review.votes * samples)
+    if step.best_of and (judge := step.best_of.judge):
+        read = reads + answer * samples + _TYPICAL_VERDICT
+        calls.append((options.model_of(judge.tier), read, _TYPICAL_VERDICT))
+    return calls

@@ -292,7 +292,7 @@ class Driver:
     def _skip(self, command: Skip) -> None:
         record = self.context.records[command.step]
         if command.by_condition:
-            record.end(f"{command.cause} was skipped by its condition")
+            record.skip_by_condition(f"{command.cause} was skipped by its condition")
         elif command.cause:
             record.end(f"{command.cause} did not succeed", command.category)
         else:

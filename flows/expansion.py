@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..data_types import Frozen
-from ..errors import Category, ItemsError
+from ..errors import Category, ItemsError, RunDamagedError
 from ..metrics.clock import run_time
 from ..plan.compile import CompiledStep
 from ..plan.conditions import describe_condition, holds
+from ..plan.digests import member_digest, planned_digests, text_digest
 from ..plan.expand import followers_of, inner_steps, instances_of, needed_of, round_of
 from ..plan.items import (
     Item,
@@ -40,9 +42,11 @@ from ..tasks.subagent.request import tokens_of
 from ..text import dollars, plain_words, plural
 from ..untrusted.json_text import NoJsonError, read_json
 from .context import RunContext
-from .stored_plan import restore_steps
+from .members import restore_members, set_members_aside
 
 __all__ = ["Expansions", "StoredItems"]
+
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 class StoredItem(Frozen):
@@ -55,9 +59,14 @@ class StoredItem(Frozen):
 
 
 class StoredItems(Frozen):
-    """The items that a step is done for; `note` says which were left out."""
+    """The items that a step is done for; `note` says which were left out.
+
+    `basis` is a hash of what they were found in. Where that has changed they are looked for again.
+    A step that follows another one has the items of that one.
+    """
 
     step: str
+    basis: str = ""
     items: tuple[StoredItem, ...] = ()
     note: str = ""
 
@@ -67,13 +76,20 @@ class Expansions:
     """Works out conditions and members. What it finds is stored before the schedule gets it."""
 
     context: RunContext
+    _digests: dict[str, str] = field(init=False)
+    _input_digests: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        plan = self.context.plan
+        self._digests = planned_digests(plan)
+        self._input_digests = {name: text_digest(text) for name, text in plan.inputs}
 
     def decide(self, step: CompiledStep) -> bool:
         """Say whether a step's condition holds; where it doesn't, the step's state says why."""
         condition = step.when
         if condition is None or holds(condition, self._value_of):
             return True
-        self.context.records[step.id].end(
+        self.context.records[step.id].skip_by_condition(
             f"its condition doesn't hold: {describe_condition(condition)}"
         )
         return False
@@ -108,7 +124,16 @@ class Expansions:
     async def _instances(self, step: CompiledStep, for_each: ForEach) -> Expanded:
         if step.follows:
             followed = self.context.records[step.follows]
+            if not followed.members and followed.status != "succeeded":
+                reason = f"{followed.id} has no instances, and this step follows them"
+                self.context.records[step.id].end(reason, Category.UPSTREAM)
+                return Expanded(step.id, outcome="failed")
             members = followers_of(step, [self.context.records[n].step for n in followed.members])
+            asked = (state.asked for state in self._states(step, members).values())
+            basis = text_digest(*asked)
+            if await asyncio.to_thread(self._stored_items, step, basis) is None:
+                found = StoredItems(step=step.id, basis=basis)
+                await asyncio.to_thread(self.context.run.write_record, "expansion", found, step.id)
             return await self._counted(step, for_each, members)
         try:
             found = await self._items(step, for_each)
@@ -134,8 +159,8 @@ class Expansions:
             ItemsError: There are none that can be read, or too many.
         """
         run = self.context.run
-        stored = await asyncio.to_thread(run.record, "expansion", StoredItems, step.id)
-        if stored is not None:
+        basis = await asyncio.to_thread(self._basis, step, for_each)
+        if (stored := await asyncio.to_thread(self._stored_items, step, basis)) is not None:
             return stored
         # An output of 10,000 items takes its time to read.
         selection = await asyncio.to_thread(
@@ -164,9 +189,34 @@ class Expansions:
             StoredItem(value=item.value, label=item.label, trusted=item.trusted, source=item.source)
             for item in chosen
         )
-        found = StoredItems(step=step.id, items=items, note=", ".join(notes))
+        found = StoredItems(step=step.id, basis=basis, items=items, note=", ".join(notes))
         await asyncio.to_thread(run.write_record, "expansion", found, step.id)
         return found
+
+    def _stored_items(self, step: CompiledStep, basis: str) -> StoredItems | None:
+        """Return the items that were found before in the same; None if they are to be found.
+
+        What is finished for other ones is set aside before.
+        """
+        run = self.context.run
+        try:
+            stored = run.record("expansion", StoredItems, step.id)
+        except RunDamagedError as error:
+            _logger.warning("%s The items are looked for again.", error.problem)
+        else:
+            if stored is None or stored.basis == basis:
+                return stored
+        set_members_aside(run, step.id)
+        return None
+
+    def _basis(self, step: CompiledStep, for_each: ForEach) -> str:
+        rules = for_each.model_dump_json(exclude={"items"} if step.source else None)
+        if step.source:
+            output = self.context.records[step.source].output
+            return text_digest(rules, output.text if output is not None else "")
+        texts = dict(self.context.plan.inputs)
+        is_named = isinstance(for_each.items, str) and for_each.items in texts
+        return text_digest(rules, *([texts[str(for_each.items)]] if is_named else texts))
 
     def _question(
         self, step: CompiledStep, for_each: ForEach, selection: ItemSelection
@@ -284,19 +334,29 @@ class Expansions:
         *,
         is_complete: bool = True,
     ) -> Expanded:
-        records = {member.id: StepState.of(member, step.id) for member in members}
+        records = self._states(step, members)
+        restored = await asyncio.to_thread(restore_members, self.context.run, records)
         if problem := self._budget_problem(
-            [member for member in members if self.context.run.step(member.id) is None]
+            [member for member in members if member.id not in restored]
         ):
             self.context.records[step.id].end(problem, Category.BUDGET)
             return Expanded(step.id, outcome="failed")
-        restored = await asyncio.to_thread(restore_steps, self.context.run, records)
         self.context.records.update(records)
         self.context.records[step.id].add_members([*records])
         self.context.emit(_event(step, members, self.context.records[step.id].summary))
         wanted = "steps" in self.context.options.approve
         approval = frozenset(member.id for member in members if wanted and member.approval)
         return Expanded(step.id, members, restored, approval, counted, needed, is_complete)
+
+    def _states(self, step: CompiledStep, members: Sequence[CompiledStep]) -> dict[str, StepState]:
+        """Return the states of members that haven't begun, by their ids."""
+        states: dict[str, StepState] = {}
+        for member in members:
+            inputs = self.context.plan.inputs_of(member)
+            digests = [(name, self._input_digests[name]) for name, _ in inputs]
+            asked = self._digests[member.id] = member_digest(member, digests, self._digests)
+            states[member.id] = StepState.of(member, step.id, asked)
+        return states
 
     def _budget_problem(self, members: Sequence[CompiledStep]) -> str:
         """Say why the run can't afford to begin with so many members; "" if it can.
@@ -387,7 +447,7 @@ def _event(step: CompiledStep, members: tuple[CompiledStep, ...], note: str) -> 
                 id=member.id,
                 agent=member.agent,
                 tier=member.tier,
-                upstream=member.upstream,
+                upstream=member.needs,
                 optional=member.optional,
                 label=member.label,
             )

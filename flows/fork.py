@@ -12,14 +12,18 @@ from ..data_types import Frozen
 from ..errors import InputError, RunDamagedError
 from ..plan.compile import CompiledStep, compile_plan
 from ..plan.documents import plan_from
+from ..plan.ids import is_within, root_of
 from ..plan.task_ir import TaskIR, check_objective, is_orchestrated
 from ..store.approvals import Approvals
 from ..store.diff import RunDiff
+from ..store.events import ExpandedEvent
 from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Planning
 from ..store.runs import find_run
 from ..store.step import StepState, TakenFrom
 from ..tasks.planner.task import Planned
+from .expansion import StoredItems
+from .members import states_stored
 from .options import SwarmOptions
 from .plan_changes import plan_after_edits, rules_of, unchanged_steps
 from .planning import plan_rules
@@ -47,12 +51,15 @@ class FinishedWork:
     """What a run has finished so far, by which plan.
 
     Attributes:
-        steps: The steps that have succeeded, by their ids.
+        steps: The steps that have succeeded, by their ids; members are among them.
+        over: Ids of steps without an output of their own of which nothing is left to do: all of
+            their members are done, or a condition skipped them.
     """
 
     run: RunStore
     plan: TaskIR
     steps: Mapping[str, StepState]
+    over: frozenset[str] = frozenset()
 
 
 def finished_work(name: str) -> FinishedWork:
@@ -69,7 +76,28 @@ def finished_work(name: str) -> FinishedWork:
     # The plan first: of a run that goes on, a step that ends meanwhile is one more.
     plan = plan_done(run)
     steps = {step: found for step in run.finished_steps() if (found := _finished(run, step))}
-    return FinishedWork(run, plan, steps)
+    required = {step.id for step in plan.steps if not step.optional}
+    return FinishedWork(run, plan, steps, _over(states_stored(run), steps, required))
+
+
+def _over(
+    states: Sequence[StepState], steps: Collection[str], required: Collection[str]
+) -> frozenset[str]:
+    """Return which steps are over although they are not among those that have an output."""
+    unfinished = {root_of(state.id) for state in states if state.parent and not _is_done(state)}
+    return frozenset(
+        state.id
+        for state in states
+        if not state.parent
+        and state.id not in steps
+        and state.id not in unfinished
+        and (state.status == "succeeded" or (state.id in required and _is_done(state)))
+    )
+
+
+def _is_done(state: StepState) -> bool:
+    # What a condition skips has no category; a failure, and what a failure skips, has one.
+    return state.status == "succeeded" or (state.status == "skipped" and state.category is None)
 
 
 def plan_done(run: RunStore) -> TaskIR:
@@ -81,13 +109,13 @@ def plan_done(run: RunStore) -> TaskIR:
     with suppress(RunDamagedError):
         if result := run.result():
             return result.plan
-    kept = load(run, StoredPlanning)
-    if kept is None:
+    stored = load(run, StoredPlanning)
+    if stored is None:
         raise InputError(
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
     edits = Approvals(run).edits()[: _edits_applied(run)]
-    return plan_after_edits(kept.planned, edits, rules_of(run)).plan
+    return plan_after_edits(stored.planned, edits, rules_of(run)).plan
 
 
 def _edits_applied(run: RunStore) -> int:
@@ -111,7 +139,7 @@ class ForkSource(Frozen):
     Attributes:
         run: The run's id, or its flow run's.
         again: Ids of steps that are done anew although they are finished, and with them all that
-            depend on them.
+            depend on them; an instance may be one.
     """
 
     run: str
@@ -134,7 +162,8 @@ def steps_taken_over(
         again: Ids of steps that are to be done anew.
     """
     new = compile_plan(after)
-    unchanged = unchanged_steps(compile_plan(before), new, finished) - set(again)
+    # A step of which one instance is done anew isn't as it was.
+    unchanged = unchanged_steps(compile_plan(before), new, finished) - set(map(root_of, again))
     taken: dict[str, None] = {}
     for step in new.steps:
         if step.id in unchanged and _are_in(step, taken):
@@ -143,7 +172,12 @@ def steps_taken_over(
 
 
 def check_choice(
-    source: ForkSource, before: TaskIR, after: TaskIR, taken: Sequence[str], finished: int
+    source: ForkSource,
+    before: TaskIR,
+    after: TaskIR,
+    taken: Sequence[str],
+    finished: int,
+    members: Collection[str] = (),
 ) -> None:
     """Refuse a fork that is asked for something that isn't there, or that would do nothing.
 
@@ -153,17 +187,18 @@ def check_choice(
         after: The fork's.
         taken: Ids of the steps that it takes over.
         finished: How many steps the source has finished.
+        members: Ids of the instances, rounds and inner steps that the source has.
 
     Raises:
         InputError: It names a step that the plan doesn't have, nothing can be taken over although
             no step was named, or everything is and the answer is the same.
     """
     ids = [step.id for step in after.steps]
-    if unknown := [name for name in source.again if name not in ids]:
+    if unknown := [name for name in source.again if name not in {*ids, *members}]:
         raise InputError(
             f"The plan has no step {unknown[0]!r}.", f"There are {ids[0]} to {ids[-1]}."
         )
-    if not taken and not source.again:
+    if not taken and not members and not source.again:
         why = "the plan leaves none as it was" if finished else "no step of it is finished"
         raise InputError(
             f"Nothing of run {source.run} can be taken over: {why}.",
@@ -177,7 +212,8 @@ def check_choice(
 
 
 def _are_in(step: CompiledStep, taken: Collection[str]) -> bool:
-    return all(name in taken for name in step.upstream)
+    needed = {*step.upstream, *step.waits_for, step.source, step.follows} - {""}
+    return needed <= {*taken}
 
 
 def begin_fork(
@@ -204,7 +240,10 @@ def begin_fork(
     work = finished_work(source.run)
     after = _plan_after(work, plan, options)
     check_objective(after, objective)
-    for name in taken_by(work, source, after):
+    _take_items(work, run)
+    taken = taken_by(work, source, after)
+    plain = [name for name in taken if name in work.steps]
+    for name in (*plain, *_members_taken(work, source, after, taken)):
         if not run.take_output(name, work.run):
             raise InputError(
                 f"{work.run.place('output', name)} went away while run {work.run.run_id} was "
@@ -216,6 +255,52 @@ def begin_fork(
     save(run, StoredPlanning(planned=_planned(work.run, after, is_edited=after != work.plan)))
 
 
+def _take_items(work: FinishedWork, run: RunStore) -> None:
+    """Let a fork know which items the source's instances are for, so that it sees other ones."""
+    for found in work.run.records("expansion", StoredItems, lambda items: items.step):
+        run.write_record("expansion", found, found.step)
+
+
+def _members_taken(
+    work: FinishedWork, source: ForkSource, after: TaskIR, taken: Collection[str]
+) -> list[str]:
+    """Return the finished members that read nothing which is done anew, by their ids.
+
+    The fork takes those of them that it asks for the same.
+    """
+    states = {state.id: state for state in states_stored(work.run)}
+    within: dict[str, list[str]] = {}
+    for state in states.values():
+        within.setdefault(state.parent, []).append(state.id)
+    needs = {
+        member.id: member.upstream
+        for event in work.run.events({"expanded"})
+        if isinstance(event, ExpandedEvent)
+        for member in event.steps
+    }
+    known: dict[str, bool] = {}
+
+    def is_as_it_was(name: str) -> bool:
+        if name not in known:
+            known[name] = find_out(name)
+        return known[name]
+
+    def find_out(name: str) -> bool:
+        if any(name == again or is_within(name, again) for again in source.again):
+            return False
+        state = states.get(name)
+        if state is None or not state.parent:
+            return name in taken
+        if not all(map(is_as_it_was, needs.get(name, ()))):
+            return False
+        members = within.get(name, [])
+        return name in work.steps or (_is_done(state) and all(map(is_as_it_was, members)))
+
+    roots = {step.id for step in after.steps}
+    members = (name for name, state in work.steps.items() if state.parent)
+    return [name for name in members if root_of(name) in roots and is_as_it_was(name)]
+
+
 def fork_plan(
     run: RunStore, source: ForkSource, plan: TaskIR | None, options: SwarmOptions
 ) -> TaskIR:
@@ -224,8 +309,8 @@ def fork_plan(
     Raises:
         InputError: Neither has it.
     """
-    if kept := load(run, StoredPlanning):
-        return kept.planned.plan
+    if stored := load(run, StoredPlanning):
+        return stored.planned.plan
     return _plan_after(finished_work(source.run), plan, options)
 
 
@@ -235,8 +320,10 @@ def taken_by(work: FinishedWork, source: ForkSource, after: TaskIR) -> tuple[str
     Raises:
         InputError: It names a step that the plan doesn't have, or nothing would come of it.
     """
-    taken = steps_taken_over(work.plan, after, work.steps.keys(), source.again)
-    check_choice(source, work.plan, after, taken, len(work.steps))
+    finished = {*work.steps, *work.over}
+    members = [state.id for state in states_stored(work.run) if state.parent]
+    taken = steps_taken_over(work.plan, after, finished, source.again)
+    check_choice(source, work.plan, after, taken, len(finished), members)
     return taken
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -21,7 +19,9 @@ from ..errors import (
     UnusableReplacementError,
 )
 from ..plan.compile import CompiledPlan, CompiledStep
+from ..plan.digests import step_digests
 from ..plan.documents import plan_from
+from ..plan.ids import root_of
 from ..plan.step import placed_steps
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
@@ -34,6 +34,7 @@ from ..tasks.planner.task import Planned
 from ..tasks.replan import Replacement, read_replacement, replacement_request, replan
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from .context import RunContext
+from .members import set_members_aside, states_stored
 from .options import SwarmOptions, stored_options
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
@@ -47,10 +48,8 @@ __all__ = [
     "plan_after_edits",
     "read_compiled",
     "rules_of",
-    "step_digests",
     "steps_written",
     "unchanged_steps",
-    "work_digest",
 ]
 
 
@@ -186,42 +185,6 @@ def unchanged_steps(
     return frozenset(name for name in finished if name in new and old.get(name) == new[name])
 
 
-def step_digests(plan: CompiledPlan) -> dict[str, str]:
-    """Return a hash of each step, by its id: of what it is asked for, and of all that it reads.
-
-    That is its instructions, prompt, output, gates, review and tools, the texts of its inputs, and
-    the hashes of the steps before it.
-    """
-    digests: dict[str, str] = {}
-    for step in plan.steps:
-        content = {
-            "instructions": step.instructions,
-            "prompt": step.prompt,
-            "output": step.output.model_dump(mode="json"),
-            "gates": step.gates,
-            "tools": step.tools,
-            "inputs": plan.inputs_of(step),
-            "upstream": [(name, digests[name]) for name in step.upstream],
-        }
-        if step.review is not None:
-            content["review"] = asdict(step.review)
-        digests[step.id] = _digest(content)
-    return digests
-
-
-def work_digest(step: CompiledStep) -> str:
-    """Return a hash of what a member of a step is asked for, its item among it."""
-    content = {
-        "instructions": step.instructions,
-        "prompt": step.prompt,
-        "output": step.output.model_dump(mode="json"),
-        "gates": step.gates,
-        "tools": step.tools,
-        "item": step.digest,
-    }
-    return _digest(content)
-
-
 def read_compiled(data: Mapping[str, Any]) -> CompiledPlan | None:
     """Return a plan as `CompiledPlan.to_json` wrote it; None if it is none."""
     try:
@@ -230,11 +193,6 @@ def read_compiled(data: Mapping[str, Any]) -> CompiledPlan | None:
     except (ValidationError, KeyError):  # A step reads what isn't there.
         return None
     return plan
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _logger = logging.getLogger("prefect_swarm.runs")
@@ -277,14 +235,22 @@ def _agents_of(plan: TaskIR) -> dict[str, tuple[str, str]]:
 def keep_unchanged(run: RunStore, plan: CompiledPlan) -> None:
     """Forget what was done of steps that a plan has changed, and what was asked about them.
 
+    What is finished of their members is set aside: those that are asked for the same are found
+    there.
+
     Args:
         plan: The plan that takes the place of the stored one.
     """
-    finished = run.finished_steps()
+    stored = [*run.finished_steps(), *(state.id for state in states_stored(run))]
+    roots = dict.fromkeys(map(root_of, stored))
     before = _before(run)
-    kept = unchanged_steps(before, plan, finished) if before else frozenset[str]()
-    for name in finished:
-        if name not in kept:
+    unchanged = unchanged_steps(before, plan, roots) if before else frozenset[str]()
+    finished = run.finished_steps()
+    for name in roots:
+        if name in unchanged:
+            continue
+        set_members_aside(run, name)
+        if name in finished:
             run.forget_step(name)
     _withdraw(run, plan)
 
@@ -298,8 +264,8 @@ def _withdraw(run: RunStore, plan: CompiledPlan) -> None:
 
 def _before(run: RunStore) -> CompiledPlan | None:
     with suppress(RunDamagedError):
-        if kept := run.plan():
-            if (found := read_compiled(kept.plan)) is not None:
+        if stored := run.plan():
+            if (found := read_compiled(stored.plan)) is not None:
                 return found
             _logger.warning("%s is damaged. All steps are done anew.", run.place("plan"))
     return None
@@ -311,12 +277,12 @@ def current_plan(run: RunStore) -> TaskIR:
     Raises:
         InputError: It has none yet, or none that can be read.
     """
-    kept = load(run, StoredPlanning)
-    if kept is None:
+    stored = load(run, StoredPlanning)
+    if stored is None:
         raise InputError(
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
-    return plan_after_edits(kept.planned, Approvals(run).edits(), rules_of(run)).plan
+    return plan_after_edits(stored.planned, Approvals(run).edits(), rules_of(run)).plan
 
 
 def options_of(run: RunStore) -> SwarmOptions:

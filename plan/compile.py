@@ -130,6 +130,7 @@ class CompiledStep:
         used: Run, step and attempt of each memory that all this comes from.
         review: Who reviews what it made; None for nobody.
         best_of: How its first attempt is made of samples; None for a single answer.
+        planned_instructions: The planner's, where the memory has chosen other ones.
     """
 
     id: str
@@ -170,6 +171,13 @@ class CompiledStep:
     round: int = 0
     review: CompiledReview | None = None
     best_of: CompiledBestOf | None = None
+    planned_instructions: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Ids of the steps that come before it: those it reads, waits for or follows."""
+        follows = (self.follows,) if self.follows else ()
+        return tuple(dict.fromkeys((*self.upstream, *self.waits_for, *follows)))
 
     @property
     def is_group(self) -> bool:
@@ -401,6 +409,7 @@ def _apply_recall(
         step,
         agent=recall.agent,
         instructions=own,
+        planned_instructions=step.instructions if own != step.instructions else "",
         tier=recall.tier,
         persona=recall.persona,
         lesson=recall.lesson,
@@ -465,7 +474,7 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
     content: list[dict[str, Any]] = []
     for step in steps:
         fields = _fields(step)
-        for name in ("priority", "persona", "used", "max_attempts"):
+        for name in ("priority", "persona", "used", "max_attempts", "planned_instructions"):
             del fields[name]
         # So that plans of earlier versions have the hash that they had.
         for name, empty in _LATER_FIELDS.items():

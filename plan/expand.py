@@ -71,6 +71,7 @@ def round_of(step: CompiledStep, number: int) -> CompiledStep:
             repeat=None,
             when=None,
             waits_for=(),
+            optional=False,
             upstream=(*step.upstream, *before),
             round=number,
         ),
@@ -107,6 +108,8 @@ def _instance(step: CompiledStep, own: str, item: Item | None, number: int) -> C
         source="",
         follows="",
         waits_for=(),
+        # Whether the plan can do without the step says nothing of its instances.
+        optional=False,
         about=item,
         index=number,
     )

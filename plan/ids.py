@@ -17,12 +17,15 @@ __all__ = [
     "inner_id",
     "instance_id",
     "is_step_id",
+    "is_within",
     "nested_instance_id",
     "parent_of",
     "parse_id",
+    "planned_id",
     "root_of",
     "round_id",
     "sort_key",
+    "steps_above",
 ]
 
 MAX_ID = 200
@@ -78,6 +81,24 @@ def is_step_id(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_within(step: str, outer: str) -> bool:
+    """Say whether an id is an instance, a round or an inner step of another, at any depth.
+
+    `S2[7.3]` is within `S2[7]`, as it comes from that item's list.
+
+    Raises:
+        ValueError: One of them isn't an id.
+    """
+    inner, around = parse_id(step), parse_id(outer)
+    depth = len(around) - 1
+    if step == outer or len(inner) <= depth or inner[:depth] != around[:depth]:
+        return False
+    own, last = inner[depth], around[depth]
+    if last.round:
+        return own == last
+    return own.step == last.step and own.items[: len(last.items)] == last.items
 
 
 def instance_id(step: str, *numbers: int) -> str:
@@ -144,6 +165,29 @@ def parent_of(step: str) -> str:
     if last.items:
         return _written(*outer, last._replace(items=()))
     return _written(*outer) if outer else ""
+
+
+def steps_above(step: str) -> tuple[str, ...]:
+    """Return all that an id is a part of, from the nearest on: S2[7].S1 → S2[7], S2.
+
+    There are none for what isn't an id.
+    """
+    found: list[str] = []
+    try:
+        while step := parent_of(step):
+            found.append(step)
+    except ValueError:
+        return ()
+    return tuple(found)
+
+
+def planned_id(step: str) -> str:
+    """Return where a plan has what an id was made from: S2[7]r3.S1 → S2.S1.
+
+    Raises:
+        ValueError: It isn't an id.
+    """
+    return ".".join(level.step for level in parse_id(step))
 
 
 def root_of(step: str) -> str:

@@ -286,7 +286,8 @@ def _part(place: SchemaPlace, part: str, where: str, parent: str) -> object:
         raise NoPlaceError(f"there is no {where}; {parent} is {_in_words(kinds)}")
     if may_be_object and may_be_list:
         says = schema.keys() & _OF_OBJECTS, schema.keys() & _OF_LISTS
-        if bool(says[0]) == bool(says[1]):
+        # Without a type, the keywords say which of both is meant.
+        if kinds or bool(says[0]) == bool(says[1]):
             return None
         may_be_list = bool(says[1])
     if may_be_list:
@@ -310,19 +311,16 @@ def _element(schema: dict[str, Any], index: int, where: str, parent: str) -> obj
     most: object = schema.get("maxItems")
     found: object = first[index] if index < len(first) else schema.get("items")
     if found is False or (isinstance(most, int) and index >= most):
-        fewest = len(first) if found is False else most
-        raise NoPlaceError(f"there is no {where}; {parent} is a list of at most {fewest}")
+        longest = len(first) if found is False else most
+        raise NoPlaceError(f"there is no {where}; {parent} is a list of at most {longest}")
     return found
 
 
 def _kinds(schema: dict[str, Any]) -> frozenset[str]:
     """Return the types that a schema allows; none where it leaves them open."""
     kinds: object = schema.get("type")
-    if isinstance(kinds, str):
-        return frozenset({kinds})
-    return (
-        frozenset(map(str, cast("list[object]", kinds))) if isinstance(kinds, list) else frozenset()
-    )
+    named = cast("list[str]", kinds) if isinstance(kinds, list) else [kinds]
+    return frozenset(kind for kind in named if isinstance(kind, str))
 
 
 def _in_words(kinds: frozenset[str]) -> str:

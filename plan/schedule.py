@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from ..errors import Category
 from .compile import CompiledStep
+from .expand import needed_of
 
 __all__ = [
     "OVER",
@@ -510,6 +511,10 @@ class Schedule:
     def _close_if_over(self, node: _Node, commands: list[Command]) -> None:
         if node.open or node.status in OVER:
             return
+        followed = self._nodes.get(node.step.follows)
+        if node.is_expanded and followed is not None and followed.status not in OVER:
+            # What that one succeeds without isn't asked of this one: its end closes both.
+            return
         if node.is_expanded:
             status = self._group_status(node)
             commands.append(Close(node.step.id, status))
@@ -518,24 +523,29 @@ class Schedule:
             self._resolve(node, Expand(node.step.id), commands)
 
     def _group_status(self, node: _Node) -> EndStatus:
-        counted = [self._nodes[name] for name in node.counted]
-        if counted and all(member.by_condition for member in counted):
+        members = [self._nodes[name] for name in node.counted]
+        if members and all(member.by_condition for member in members):
             node.by_condition = True
             return "skipped"
-        followed = self._nodes[node.step.follows] if node.step.follows else None
-        lost = sum(
-            member.status != "succeeded" and not _dispensable(member) and not member.by_condition
-            for member in counted
-            # What the followed step did without isn't asked of the one that follows it.
-            if not (followed and followed.status == "succeeded" and self._has_lost_item(member))
-        )
-        if lost <= len(counted) - node.needed:
+        without = self._done_without(node)
+        counted = [
+            member
+            for member in members
+            if not member.by_condition and without.isdisjoint(_items_of(member.step))
+        ]
+        needed, for_each = node.needed, node.step.for_each
+        if for_each is not None and len(counted) < len(members):
+            needed = needed_of(for_each, len(counted))
+        if sum(not _is_lost(member) for member in counted) >= needed:
             return "succeeded"
         return "skipped" if node.step.optional else "failed"
 
-    def _has_lost_item(self, member: _Node) -> bool:
-        source = member.step.source or member.step.follows
-        return bool(source) and self._nodes[source].status in ("failed", "skipped")
+    def _done_without(self, node: _Node) -> frozenset[str]:
+        """Return the instances that the step which it follows succeeded without."""
+        followed = self._nodes.get(node.step.follows)
+        if followed is None or followed.status != "succeeded":
+            return frozenset()
+        return frozenset(name for name in followed.counted if _is_lost(self._nodes[name]))
 
     def _resolve(self, node: _Node, command: Decide | Expand, commands: list[Command]) -> None:
         node.is_resolving = True
@@ -621,9 +631,12 @@ class Schedule:
         if node.step.when is not None and not node.is_decided:
             self._resolve(node, Decide(node.step.id), commands)
             return
-        if node.step.is_group:
+        step = node.step
+        # Each instance, and each round, is asked about by itself; the steps of a plan are not.
+        has_asking_members = step.for_each is not None or step.repeat is not None
+        if step.is_group and (has_asking_members or not node.asks):
             self._set(node, "running")
-            self._resolve(node, Expand(node.step.id), commands)
+            self._resolve(node, Expand(step.id), commands)
             return
         if not node.asks:
             self._queue(node)
@@ -652,6 +665,7 @@ class Schedule:
                 parent = self._nodes[over.parent]
                 parent.open -= 1
                 self._close_if_over(parent, commands)
+            self._close_followers(over, commands)
             for name in (*over.downstream, *(() if over.is_expanded else over.followers)):
                 below = self._nodes[name]
                 if below.status != "waiting":
@@ -664,6 +678,11 @@ class Schedule:
                     self._end(below, "skipped")
                 elif below.pending == 0:
                     self._enter(below, commands)
+
+    def _close_followers(self, over: _Node, commands: list[Command]) -> None:
+        for name in over.followers if over.is_expanded else ():
+            if (follower := self._nodes[name]).is_expanded:
+                self._close_if_over(follower, commands)
 
     def _launch(self, commands: list[Command]) -> None:
         free = self._limits.max_concurrency - sum(self._running.values())
@@ -697,6 +716,15 @@ class Schedule:
 
 def _blocks(node: _Node) -> bool:
     return node.status in ("failed", "skipped", "cancelled") and not _dispensable(node)
+
+
+def _is_lost(member: _Node) -> bool:
+    return member.status in ("failed", "skipped", "cancelled") and not member.waived
+
+
+def _items_of(step: CompiledStep) -> tuple[str, ...]:
+    """Return the steps of which one has the item of an instance that follows another."""
+    return (step.source, step.follows, *step.upstream)
 
 
 def _dispensable(node: _Node) -> bool:

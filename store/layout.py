@@ -41,6 +41,7 @@ KEYED: dict[RecordKind, str] = {
     "answer": "answers",
     "expansion": "expansions",
     "form": "forms",
+    "member": "members",
     "prestart": "ahead",
     "question": "questions",
 }
@@ -73,7 +74,7 @@ def name_of(what: Kept, key: str = "") -> str:
             return f"{what}/{key}.jsonl" if key else what
         case "tool_state":
             return f"{TOOL_STATE}/{key}/calls.json"
-        case "answer" | "expansion" | "form" | "prestart" | "question":
+        case "answer" | "expansion" | "form" | "member" | "prestart" | "question":
             return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]
         case _:
             return f"{SINGLE[what]}-{key}.json" if key else f"{SINGLE[what]}.json"

@@ -55,6 +55,7 @@ RecordKind = Literal[
     "exploration",
     "facts",
     "form",
+    "member",
     "planning",
     "prestart",
     "question",
@@ -66,7 +67,8 @@ RecordKind = Literal[
 
 `source_plan`: the plan that a run was given where its parameters can't hold it. `planning`: the
 plan, and where it came from. `exploration`, `facts`: what the orchestrator looked at first, and is
-shown. `expansion`: the items that a step is done for. `recall`: what the memory made of the plan;
+shown. `expansion`: the items that a step is done for. `member`: a finished instance whose id
+got another meaning; its key says what it was asked for. `recall`: what the memory made of the plan;
 its key is how often that had been edited. `prestart`: what was answered before there was a plan.
 `question`, `answer`, `form`: what a person is asked and decided, and the forms in Prefect's UI.
 `trace`: the run's span.

@@ -75,7 +75,14 @@ class StepState(BaseModel):
     parent: str = Field(default="", description="The step that it is an instance or a part of.")
     label: str = Field(default="", description="Its item in a few words.")
     digest: str = Field(default="", description="SHA-256 of its item.")
+    asked: str = Field(
+        default="",
+        description="SHA-256 of what a member is asked for and reads: its item, not its number.",
+    )
     summary: str = Field(default="", description="What its members came to, where it has some.")
+    by_condition: bool = Field(
+        default=False, description="Whether a condition skipped it, which is no failure."
+    )
 
     _step: CompiledStep = PrivateAttr()
     _planned_step: CompiledStep = PrivateAttr()
@@ -90,8 +97,14 @@ class StepState(BaseModel):
     _members: tuple[str, ...] = PrivateAttr(default=())
 
     @classmethod
-    def of(cls, step: CompiledStep, parent: str = "") -> StepState:
-        """Return the state of a step that has not begun; `parent` is what it is a member of."""
+    def of(cls, step: CompiledStep, parent: str = "", asked: str = "") -> StepState:
+        """Return the state of a step that has not begun.
+
+        Args:
+            step: The step.
+            parent: What it is a member of.
+            asked: The hash of what it is asked for, where it is a member.
+        """
         state = cls(
             id=step.id,
             agent=step.agent,
@@ -100,6 +113,7 @@ class StepState(BaseModel):
             parent=parent,
             label=step.label,
             digest=step.digest,
+            asked=asked,
         )
         state._step = state._planned_step = step
         return state
@@ -248,6 +262,11 @@ class StepState(BaseModel):
         """Note why nothing more is tried, or nothing was."""
         self.category = category
         self.reason = f"{category}: {reason}" if category else reason
+
+    def skip_by_condition(self, reason: str) -> None:
+        """Note that a condition has it skipped, and which."""
+        self.by_condition = True
+        self.end(reason)
 
     def add_reason(self, reason: str) -> None:
         """Note what else went wrong after the last attempt had failed."""

@@ -20,9 +20,9 @@ from .subagent.request import CallLimits, SubagentRequest, cut_tokens, shares, t
 __all__ = [
     "JUDGE",
     "REVIEW",
-    "Choice",
+    "BestChoice",
     "ReviewResult",
-    "Verdict",
+    "ReviewVerdict",
     "finding_of",
     "judge_request",
     "read_choice",
@@ -38,7 +38,8 @@ REVIEW, JUDGE = "review", "judge"
 """What stands in a gate's name where reviewers or a judge have decided."""
 
 _REASON_CHARS, _MOST_REASONS = 400, 6
-_FAILURE_CHARS = 300
+_SAID_CHARS = 3000
+"""Characters that all reviewers of an artifact share."""
 _ARTIFACT_SHARE = 0.75
 """Of what a reviewer has room to read, the most that artifacts take."""
 
@@ -66,7 +67,7 @@ _CHOOSE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReviewVerdict:
     """What one reviewer decided."""
 
     accepts: bool
@@ -87,7 +88,7 @@ class ReviewResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BestChoice:
     """The number of the result that a judge named, from 0, and the reasons."""
 
     best: int
@@ -206,7 +207,7 @@ def _request(
     )
 
 
-def read_verdict(text: str) -> Verdict | None:
+def read_verdict(text: str) -> ReviewVerdict | None:
     """Read a reviewer's answer; None where it has no verdict, or two that differ."""
     words = {"accept": True, "accepted": True, "refuse": False, "refused": False}
     words |= {"reject": False, "rejected": False}
@@ -215,10 +216,10 @@ def read_verdict(text: str) -> Verdict | None:
         return words.get(_word(value))
 
     found = _read(text, "verdict", accepts)
-    return None if found is None else Verdict(*found)
+    return None if found is None else ReviewVerdict(*found)
 
 
-def read_choice(text: str, count: int) -> Choice | None:
+def read_choice(text: str, count: int) -> BestChoice | None:
     """Read a judge's answer; None where it names none of so many results, or several."""
     letters = string.ascii_lowercase[:count]
 
@@ -227,7 +228,7 @@ def read_choice(text: str, count: int) -> Choice | None:
         return letters.index(word) if len(word) == 1 and word in letters else None
 
     found = _read(text, "best", number)
-    return None if found is None else Choice(*found)
+    return None if found is None else BestChoice(*found)
 
 
 def _word(value: object) -> str:
@@ -263,7 +264,7 @@ def _reasons(value: object) -> tuple[str, ...]:
     return tuple(excerpt(text, _REASON_CHARS) for text in texts[:_MOST_REASONS])
 
 
-def tally(verdicts: Sequence[Verdict | None], needed: int) -> ReviewResult:
+def tally(verdicts: Sequence[ReviewVerdict | None], needed: int) -> ReviewResult:
     """Count verdicts; a reviewer without one is None, and has neither accepted nor refused.
 
     Args:
@@ -277,7 +278,7 @@ def tally(verdicts: Sequence[Verdict | None], needed: int) -> ReviewResult:
 
 
 def finding_of(
-    agent: str, verdicts: Sequence[Verdict | None], problems: Sequence[str], needed: int
+    agent: str, verdicts: Sequence[ReviewVerdict | None], problems: Sequence[str], needed: int
 ) -> Finding:
     """Return what a review found, as a gate says it.
 
@@ -290,8 +291,9 @@ def finding_of(
     result = tally(verdicts, needed)
     of = plural(len(verdicts), "reviewer")
     counts = Diagnostic(message=f"{result.accepts} of {of} accepted, {needed} needed")
+    room = _SAID_CHARS // len(verdicts)
     said = [
-        Diagnostic(message=message)
+        Diagnostic(message=excerpt(message, room))
         for number, (verdict, problem) in enumerate(zip(verdicts, problems, strict=True), 1)
         if (message := _said(f"{agent} {number}", verdict, problem))
     ]
@@ -304,9 +306,9 @@ def finding_of(
             return Finding(status="error", category=Category.UNKNOWN, diagnostics=(counts, *said))
 
 
-def _said(who: str, verdict: Verdict | None, problem: str) -> str:
+def _said(who: str, verdict: ReviewVerdict | None, problem: str) -> str:
     if verdict is None:
-        return f"{who} gave no verdict: {excerpt(problem, _FAILURE_CHARS)}"
+        return f"{who} gave no verdict: {problem}"
     if verdict.accepts:
         return ""
     return f"{who} refuses it: {' '.join(verdict.reasons) or 'no reason given'}"

@@ -72,8 +72,8 @@ class Trial:
         """Strike so many times, and bring each run to its end."""
         while self.tally.strikes < times:
             self._run_to_end(times)
-        if left := _open_task_runs(self.server):
-            self.tally.faults.append(f"{left} task runs are RUNNING or PENDING")
+        if remaining := _open_task_runs(self.server):
+            self.tally.faults.append(f"{remaining} task runs are RUNNING or PENDING")
         return self.tally
 
     def _run_to_end(self, times: int) -> None:

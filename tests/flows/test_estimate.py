@@ -51,6 +51,19 @@ def test_an_answer_from_several_ends_is_counted() -> None:
     assert alone.output_tokens == TYPICAL_ANSWER
 
 
+def test_samples_and_their_reviews_are_counted() -> None:
+    def written(**fields: Any) -> int:
+        compiled = compile_plan(of(step(1, **fields)))
+        return estimate(compiled, SwarmOptions(), lambda _: FREE).output_tokens
+
+    alone, review = written(), {"agent": "Ann", "votes": 3}
+    verdict = (written(review=review) - alone) // 3
+    assert 0 < verdict < alone
+    assert written(best_of={"samples": 3}) == 3 * alone
+    assert written(best_of={"samples": 3, "judge": "Ann"}) == 3 * alone + verdict
+    assert written(best_of={"samples": 2}, review=review) == 2 * (alone + 3 * verdict)
+
+
 def test_where_a_price_is_not_known_no_sum_is_made_up() -> None:
     compiled = compile_plan(of(step(1), step(2)))
     assert estimate(compiled, SwarmOptions(), lambda _: None).usd is None

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.fork import ForkSource, check_choice, steps_taken_over
-from prefect_swarm.flows.plan_changes import step_digests
 from prefect_swarm.plan.compile import compile_plan
+from prefect_swarm.plan.digests import step_digests
 from prefect_swarm.plan.task_ir import TaskIR
 
 STEPS: tuple[dict[str, Any], ...] = (

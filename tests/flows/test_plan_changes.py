@@ -10,8 +10,9 @@ import pytest
 from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.flows.plan_changes import read_compiled, step_digests, unchanged_steps
+from prefect_swarm.flows.plan_changes import read_compiled, unchanged_steps
 from prefect_swarm.plan.compile import CompiledPlan, compile_plan
+from prefect_swarm.plan.digests import step_digests
 from prefect_swarm.plan.task_ir import parse_plan
 
 STEPS: tuple[dict[str, Any], ...] = (

@@ -296,3 +296,69 @@ def test_what_was_found_until_nothing_new_came_is_one_list() -> None:
         result = run(plan)
     assert result.status == "completed"
     assert json.loads(result.answer) == [{"name": "a"}, {"name": "b"}, {"name": "c"}]
+
+
+def test_lists_of_lists_are_followed_item_by_item() -> None:
+    plan = plan_of(
+        {"id": "S1", "for_each": {"items": ["a", "b"]}, "prompt": "List {item}", "output": LIST},
+        {"id": "S2", "for_each": {"items": "S1", "at": "/parts"}, "prompt": "Read {item}"},
+        {"id": "S3", "for_each": {"items": "S2"}, "prompt": "Judge {item}, number {index}"},
+        {"id": "S4", "depends_on": ["S3"]},
+        final_step="S4",
+    )
+
+    def reply(prompt: str) -> str:
+        for name in "ab":
+            if f"List {name}" in prompt:
+                return json.dumps({"parts": [f"{name}1", f"{name}2"]})
+        return "done"
+
+    with scripted(Script(reply)) as script:
+        result = run(plan)
+    assert result.status == "completed"
+    ids = [step.id for step in result.steps]
+    assert ids == [
+        *("S1", "S1[1]", "S1[2]"),
+        *("S2", "S2[1]", "S2[1.1]", "S2[1.2]", "S2[2]", "S2[2.1]", "S2[2.2]"),
+        *("S3", "S3[1]", "S3[1.1]", "S3[1.2]", "S3[2]", "S3[2.1]", "S3[2.2]"),
+        "S4",
+    ]
+    prompts = [without_marks(prompt) for prompt in script.prompts]
+    assert "Result of S2[2.1] (Reader), b1:\ndone\n\nJudge “b1”, number 1" in prompts
+    assert "Result of S3[2.2] (Reader), b2:\ndone" in prompts[-1]
+
+
+def test_items_rounds_and_plans_stand_in_one_another() -> None:
+    inner = {
+        "steps": [
+            {"id": "S1", "agent": "Reader", "prompt": "Look at {item}, round {round}"},
+            {
+                "id": "S2",
+                "agent": "Reader",
+                "prompt": "Judge",
+                "depends_on": ["S1"],
+                "output": LIST,
+            },
+        ]
+    }
+    plan = plan_of(
+        {
+            "id": "S1",
+            "for_each": {"items": ["a", "b"]},
+            "repeat": {"until": {"at": "/good", "is": True}},
+            "plan": inner,
+        },
+    )
+
+    def reply(prompt: str) -> str:
+        return f'{{"good": {"false" if "round 1" in prompt else "true"}}}'
+
+    with scripted(Script(lambda prompt: reply(prompt) if "Judge" in prompt else prompt[-7:])):
+        result = run(plan)
+    assert result.status == "completed"
+    ids = [step.id for step in result.steps]
+    assert ids[:8] == [
+        *("S1", "S1[1]", "S1[1]r1", "S1[1]r1.S1", "S1[1]r1.S2"),
+        *("S1[1]r2", "S1[1]r2.S1", "S1[1]r2.S2"),
+    ]
+    assert len(ids) == 15

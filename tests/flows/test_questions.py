@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import Any
+
 import pytest
 from hidden_texts import HIDDEN, STEERING
 from markdown_it import MarkdownIt
@@ -27,14 +30,21 @@ _POWERFUL = {"heading_open", "image", "html_block", "html_inline", "table_open",
 
 
 def compiled(prompt: str, agent: str = "Reader", persona: str = "You read.") -> CompiledPlan:
-    plan = parse_plan(
-        {
-            "objective": "Find out",
-            "agents": [{"name": agent, "system_prompt": persona}],
-            "steps": [{"id": "S1", "agent": agent, "prompt": prompt}],
-        }
-    )
-    return compile_plan(plan)
+    return plan_of({"agent": agent, "prompt": prompt}, {"name": agent, "system_prompt": persona})
+
+
+def reviewed(text: str, agent: str = "Skeptic") -> CompiledPlan:
+    """A step whose reviewers read this text twice: about themselves, and what to look for."""
+    review = {"agent": agent, "votes": 3, "instructions": text}
+    best_of = {"samples": 2, "judge": agent}
+    step = {"agent": "Reader", "prompt": "Find out.", "review": review, "best_of": best_of}
+    reader = {"name": "Reader", "system_prompt": "You read."}
+    return plan_of(step, reader, {"name": agent, "system_prompt": text})
+
+
+def plan_of(step: dict[str, Any], *agents: dict[str, Any]) -> CompiledPlan:
+    data = {"objective": "Find out", "agents": agents, "steps": [{"id": "S1", **step}]}
+    return compile_plan(parse_plan(data))
 
 
 def asked_about(plan: CompiledPlan) -> tuple[Question, Question]:
@@ -53,7 +63,8 @@ def drawn(markdown: str) -> tuple[list[str], str]:
 @pytest.mark.attack("shown")
 @pytest.mark.parametrize("forged", _FORGED.values(), ids=_FORGED)
 def test_a_prompt_and_a_persona_are_code_and_whole(forged: str) -> None:
-    for question in asked_about(compiled(forged, persona=forged)):
+    plans = compiled(forged, persona=forged), reviewed(forged)
+    for question in chain.from_iterable(map(asked_about, plans)):
         kinds, code = drawn(question.text)
         assert _POWERFUL.isdisjoint(kinds)
         assert code.count(forged.replace("\n", "")) == 2
@@ -63,7 +74,8 @@ def test_a_prompt_and_a_persona_are_code_and_whole(forged: str) -> None:
 @pytest.mark.attack("shown")
 @pytest.mark.parametrize("agent", ["![x](https://evil.example/p.png)", "**a**", "<b>x</b>", "# a"])
 def test_an_agents_name_means_nothing_to_markdown(agent: str) -> None:
-    for question in asked_about(compiled("Find out", agent)):
+    plans = compiled("Find out", agent), reviewed("Look.", agent)
+    for question in chain.from_iterable(map(asked_about, plans)):
         kinds, code = drawn(question.text)
         assert _POWERFUL.isdisjoint(kinds)
         assert agent in code
@@ -73,7 +85,8 @@ def test_an_agents_name_means_nothing_to_markdown(agent: str) -> None:
 @pytest.mark.parametrize("hidden", ATTACKS.values(), ids=ATTACKS)
 def test_nothing_is_hidden_in_a_question_about_a_plan_or_a_step(hidden: str) -> None:
     text = f"ap{hidden}prove"
-    for question in asked_about(compiled(text, persona=text)):
+    plans = compiled(text, persona=text), reviewed(text)
+    for question in chain.from_iterable(map(asked_about, plans)):
         shown = f"{question.title}\n{question.text}"
         assert visible(shown) == shown
 
@@ -105,3 +118,11 @@ def test_a_short_plan_is_read_in_lines() -> None:
     about_plan, about_step = asked_about(compiled("Find out, please."))
     assert "- **S1** Reader (worker): Find out, please." in about_plan.text
     assert about_step.text.startswith("Find out, please.\n\nS1, by Reader on tier worker.")
+
+
+def test_who_reviews_and_who_judges_is_said() -> None:
+    for question in asked_about(reviewed("Look at the years.")):
+        assert "S1 draws 2 samples; Skeptic (worker) names the best." in question.text
+        assert "Skeptic (worker) reviews S1: 2 of 3 have to accept." in question.text
+        assert "What they are to look for: Look at the years." in question.text
+        assert question.text.count("The instructions of Skeptic: Look at the years.") == 1

@@ -24,6 +24,8 @@ from prefect_swarm.store.failure_policy import Policy
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError, SwarmResult
 from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from quoted_texts import read_prompt
 from scripted import Script, scripted
 from typer.testing import CliRunner
@@ -214,6 +216,31 @@ def test_a_reviewer_reads_what_the_step_read() -> None:
     quoted = dict(read_prompt(reviews(script)[0]).quoted)
     assert quoted["Result of S1 (Reader):"] == "the source"
     assert quoted["The result, of Reader:"] == "the summary"
+
+
+def test_of_samples_the_first_that_is_accepted_wins_and_ends_the_others_reviews() -> None:
+    async def worker(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        settings: Any = info.model_settings
+        return ModelResponse(parts=[TextPart(f"sample {settings['seed'] // 1000}")])
+
+    async def reviewer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        prompt = str(messages[-1])
+        if "sample 3" in prompt:
+            await asyncio.Event().wait()
+        verdict = says("accept") if "sample 2" in prompt else says("refuse", "No.")
+        return ModelResponse(parts=[TextPart(verdict)])
+
+    agents = [READER, {**SKEPTIC, "tier": "coder"}]
+    plan = plan_of({"id": "S1", "review": {"agent": "Skeptic"}}, agents=agents)
+    policy = Policy(rules={Category.LOGIC: ("SAMPLE",)}, samples=3)
+    models = {"worker": FunctionModel(worker), "coder": FunctionModel(reviewer)}
+    with override_models(**models, architect=FunctionModel(reviewer)):
+        result = run(plan, worker="a", coder="b", architect="c", seed=0, policy=policy)
+    assert result.answer == "sample 2"
+    runs = task_runs(result.flow_run_id, least=8)
+    name = "S1 · review 1 of 1 · Skeptic · attempt 2 · sample {} of 3"
+    assert runs[name.format(2)].state_name == "Completed"
+    assert runs[name.format(3)].state_name == "Cancelled"
 
 
 def test_reviews_that_a_budget_has_no_room_for_are_made_once_it_has() -> None:

@@ -239,6 +239,9 @@ def test_conditions_are_five_levels_deep_at_most() -> None:
     assert holds(condition(**nested(MAX_DEPTH)), of(1))
     with pytest.raises(ValidationError, match="over 5 levels deep"):
         condition(**nested(MAX_DEPTH + 1))
+    for levels in (100, 300, 5_000):
+        with pytest.raises(ValidationError):
+            condition(**nested(levels))
 
 
 @given(VALUES, VALUES)

@@ -173,6 +173,7 @@ PAPERS = {
         "untyped": {"properties": {"a": {"type": "string"}}},
         "untyped_list": {"items": {"type": "string"}},
         "either": {"type": ["array", "object"], "properties": {"a": {}}, "items": {}},
+        "either_closed": {"type": ["array", "object"], "additionalProperties": False},
         "a/b": {"type": "string"},
     },
     "$defs": {
@@ -213,7 +214,16 @@ def test_a_schema_says_what_is_at_a_pointer(pointer: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "pointer",
-    ["/maybe/0", "/open/a", "/empty", "/any/a/b", "/free/b", "/by_pattern/b", "/either/0"],
+    [
+        "/maybe/0",
+        "/open/a",
+        "/empty",
+        "/any/a/b",
+        "/free/b",
+        "/by_pattern/b",
+        "/either/0",
+        "/either_closed/0",
+    ],
 )
 def test_a_schema_may_leave_open_what_is_at_a_pointer(pointer: str) -> None:
     assert schema_at(PAPERS, pointer) is None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prefect_swarm.flows.plan_changes import read_compiled, step_digests
+from prefect_swarm.flows.plan_changes import read_compiled
 from prefect_swarm.plan.compile import CompiledPlan, compile_plan
+from prefect_swarm.plan.digests import step_digests
 from prefect_swarm.plan.review import CompiledBestOf, CompiledReview, Reviewer
 from prefect_swarm.plan.task_ir import parse_plan
 from raw_plans import plan, problem, step

@@ -15,8 +15,8 @@ from prefect_swarm.models.llama.schema_grammar import schema_grammar
 from prefect_swarm.plan.output import StepOutput
 from prefect_swarm.plan.review import CompiledReview, Reviewer
 from prefect_swarm.tasks.review import (
-    Choice,
-    Verdict,
+    BestChoice,
+    ReviewVerdict,
     finding_of,
     judge_request,
     read_choice,
@@ -28,8 +28,8 @@ from prefect_swarm.tasks.subagent.request import CallLimits, SubagentRequest, pr
 from quoted_texts import read_prompt
 
 SKEPTIC = Reviewer("Skeptic", "You doubt.", "coder")
-WRONG = Verdict(False, ("It is wrong.",))
-YES, NO = Verdict(True), Verdict(False, ("The year is wrong.",))
+WRONG = ReviewVerdict(False, ("It is wrong.",))
+YES, NO = ReviewVerdict(True), ReviewVerdict(False, ("The year is wrong.",))
 
 
 def made(**fields: Any) -> SubagentRequest:
@@ -52,13 +52,13 @@ def asked(
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ('{"reasons": [], "verdict": "accept"}', Verdict(True)),
+        ('{"reasons": [], "verdict": "accept"}', ReviewVerdict(True)),
         ('{"verdict": "Refuse.", "reasons": ["It is wrong.", " "]}', WRONG),
         ('{"verdict": "rejected", "reasons": "It is wrong."}', WRONG),
         ('Here:\n```json\n{"verdict": "refuse", "reasons": ["It is wrong."]}\n```', WRONG),
     ],
 )
-def test_a_verdict_is_read_leniently(text: str, verdict: Verdict) -> None:
+def test_a_verdict_is_read_leniently(text: str, verdict: ReviewVerdict) -> None:
     assert read_verdict(text) == verdict
 
 
@@ -81,13 +81,13 @@ def test_what_has_no_verdict_or_two_has_none(text: str) -> None:
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    assert read_verdict(text) is None or isinstance(read_verdict(text), Verdict)
-    assert read_choice(text, 3) is None or isinstance(read_choice(text, 3), Choice)
+    assert read_verdict(text) is None or isinstance(read_verdict(text), ReviewVerdict)
+    assert read_choice(text, 3) is None or isinstance(read_choice(text, 3), BestChoice)
 
 
 @pytest.mark.parametrize("text", ['{"best": "B"}', '{"best": "result b."}', '{"best": " `b` "}'])
 def test_a_choice_is_read_leniently(text: str) -> None:
-    assert read_choice(text, 2) == Choice(1)
+    assert read_choice(text, 2) == BestChoice(1)
 
 
 @pytest.mark.parametrize("text", ['{"best": "C"}', '{"best": ""}', '{"best": "AB"}', '{"best": 1}'])
@@ -112,7 +112,7 @@ def test_a_choice_of_none_or_several_is_none(text: str) -> None:
     ],
 )
 def test_verdicts_are_counted(
-    verdicts: Sequence[Verdict | None], needed: int, outcome: str
+    verdicts: Sequence[ReviewVerdict | None], needed: int, outcome: str
 ) -> None:
     assert tally(verdicts, needed).outcome == outcome
 
@@ -122,7 +122,7 @@ VERDICTS = st.lists(st.sampled_from([YES, NO, None]), min_size=1, max_size=9)
 
 @given(VERDICTS, st.integers(1, 9), st.randoms())
 def test_the_order_of_verdicts_does_not_count(
-    verdicts: list[Verdict | None], needed: int, random: Any
+    verdicts: list[ReviewVerdict | None], needed: int, random: Any
 ) -> None:
     shuffled = random.sample(verdicts, len(verdicts))
     assert tally(shuffled, needed) == tally(verdicts, needed)
@@ -130,7 +130,7 @@ def test_the_order_of_verdicts_does_not_count(
 
 @given(VERDICTS, st.integers(1, 9), st.integers(0, 8))
 def test_one_more_accept_never_takes_an_acceptance_back(
-    verdicts: list[Verdict | None], needed: int, place: int
+    verdicts: list[ReviewVerdict | None], needed: int, place: int
 ) -> None:
     better = [YES if n == place else verdict for n, verdict in enumerate(verdicts)]
     if tally(verdicts, needed).outcome == "accepted":
@@ -139,7 +139,7 @@ def test_one_more_accept_never_takes_an_acceptance_back(
 
 @given(VERDICTS, st.integers(1, 9))
 def test_a_finding_says_what_the_verdicts_come_to(
-    verdicts: list[Verdict | None], needed: int
+    verdicts: list[ReviewVerdict | None], needed: int
 ) -> None:
     problems = ["" if verdict else "It was busy." for verdict in verdicts]
     found = finding_of("Skeptic", verdicts, problems, needed)
@@ -161,7 +161,11 @@ def test_reasons_are_bounded_and_labelled_by_their_reviewer() -> None:
     found = finding_of("Skeptic", [YES, verdict], ["", ""], 2)
     said = format_diagnostics(found.diagnostics)
     assert said.startswith("Skeptic 2 refuses it: x")
-    assert len(said) < 3000
+    assert len(said) < 2000
+    refused = finding_of("Skeptic", [verdict] * 9, [""] * 9, 5)
+    said = format_diagnostics(refused.diagnostics)
+    assert len(said) < 3500
+    assert all(f"Skeptic {number} refuses it: x" in said for number in range(1, 10))
 
 
 # --- what is asked ----------------------------------------------------------------------------

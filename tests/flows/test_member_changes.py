@@ -1,0 +1,238 @@
+"""Forks, edits and resumes of runs with members: what is as it was isn't asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from flow_runs import plan_of, run
+from prefect_swarm import fork, resume
+from prefect_swarm.errors import InputError
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.python import swarm
+from prefect_swarm.flows.resume import prepare_fork
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.question import Answer, Question, RunWaitingError
+from prefect_swarm.store.result import SwarmResult
+from scripted import Script, scripted
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+ASKED = re.compile("^(?:list|compare|(?:read|judge|skim|find|check|test) .+)$", re.MULTILINE)
+JSON = {"kind": "json", "schema": {"type": "array"}}
+
+
+def over_list(*items: str, **last: Any) -> TaskIR:
+    """A plan with its items in it, two steps for each, and one that reads all."""
+    return plan_of(
+        {"id": "S1", "prompt": "read {item}", "for_each": {"items": list(items)}},
+        {"id": "S2", "prompt": "judge {item}", "for_each": {"items": "S1"}},
+        {"id": "S3", "prompt": "compare", "depends_on": ["S2"], **last},
+        final_step="S3",
+    )
+
+
+def over_output(**read: Any) -> TaskIR:
+    """A plan whose first step finds the items."""
+    return plan_of(
+        {"id": "S1", "prompt": "list", "output": JSON},
+        {"id": "S2", "prompt": "read {item}", "for_each": {"items": "S1", "at": ""}, **read},
+        {"id": "S3", "prompt": "judge {item}", "for_each": {"items": "S2"}},
+        {"id": "S4", "prompt": "compare", "depends_on": ["S3"]},
+        final_step="S4",
+    )
+
+
+class Answers(Script):
+    """Says what it was asked for; lists what it is given to list.
+
+    Attributes:
+        items: What it lists.
+    """
+
+    def __init__(self, *items: str, fails: str = "-") -> None:
+        super().__init__(reply=self.answer)
+        self.items, self.fails = list(items), fails
+
+    def answer(self, prompt: str) -> str | Exception:
+        asked = self.short(prompt)
+        if asked == "list":
+            return json.dumps(self.items)
+        return "" if re.fullmatch(self.fails, asked) else f"done: {asked}"
+
+    def short(self, prompt: str) -> str:
+        plain = re.sub("[“”]", "", prompt)
+        return ASKED.findall(plain)[-1]
+
+    def asked(self) -> list[str]:
+        """Return what was asked since this was called last."""
+        asked = sorted(map(self.short, self.prompts))
+        self.prompts.clear()
+        return asked
+
+
+@contextmanager
+def answering(*items: str, fails: str = "-") -> Generator[Answers]:
+    script = Answers(*items, fails=fails)
+    with scripted(script):
+        yield script
+
+
+def forked(name: str, **how: Any) -> SwarmResult:
+    return asyncio.run(fork(name, **how))
+
+
+def taken(result: SwarmResult) -> set[str]:
+    return {step.id for step in result.steps if step.taken_from}
+
+
+def test_a_fork_does_only_the_items_that_are_new_whatever_their_numbers() -> None:
+    with answering() as script:
+        source = run(over_list("a", "b"), memory=False)
+        script.asked()
+        result = forked(source.run_id, plan=over_list("new", "a", "b"))
+    assert script.asked() == ["compare", "judge new", "read new"]
+    assert (result.status, result.answer) == ("completed", "done: compare")
+    assert taken(result) == {"S1[2]", "S1[3]", "S2[2]", "S2[3]"}
+    outputs = [RunFolder.find(result.run_id).output(f"S2[{n}]") for n in (1, 2, 3)]
+    assert outputs == ["done: judge new", "done: judge a", "done: judge b"]
+
+
+def test_a_fork_does_only_the_items_that_a_step_finds_now() -> None:
+    with answering("a", "b", "c") as script:
+        source = run(over_output(), memory=False)
+        script.asked()
+        script.items = ["c", "a", "x"]
+        result = forked(source.run_id, again=["S1"])
+        assert script.asked() == ["compare", "judge x", "list", "read x"]
+        # The fork can be forked in its turn.
+        forked(result.run_id, again=["S4"])
+        assert script.asked() == ["compare"]
+
+
+def test_a_fork_does_one_instance_anew_and_what_reads_it() -> None:
+    with answering("a", "b", "c") as script:
+        source = run(over_output(), memory=False)
+        script.asked()
+        result = forked(source.run_id, again=["S2[2]"])
+    assert script.asked() == ["compare", "judge b", "read b"]
+    assert taken(result) == {"S1", "S2[1]", "S2[3]", "S3[1]", "S3[3]"}
+
+
+def test_a_fork_from_a_step_with_instances_does_all_of_them_anew() -> None:
+    with answering("a", "b") as script:
+        source = run(over_output(), memory=False)
+        script.asked()
+        forked(source.run_id, again=["S3"])
+        assert script.asked() == ["compare", "judge a", "judge b"]
+
+
+def test_a_fork_of_an_instance_that_is_not_there_is_refused() -> None:
+    with answering("a", "b"):
+        source = run(over_output(), memory=False)
+        with pytest.raises(InputError, match=r"no step 'S2\[3\]'"):
+            prepare_fork(source.run_id, None, ["S2[3]"])
+
+
+def test_a_fork_whose_instances_are_asked_for_something_else_asks_them() -> None:
+    with answering("a", "b") as script:
+        source = run(over_output(), memory=False)
+        script.asked()
+        forked(source.run_id, plan=over_output(prompt="skim {item}"))
+    assert script.asked() == ["compare", "judge a", "judge b", "skim a", "skim b"]
+
+
+def test_a_fork_takes_over_rounds_and_inner_steps() -> None:
+    agents = [{"name": "Reader", "system_prompt": "You read closely."}]
+
+    def nested(last: str) -> TaskIR:
+        inner = {
+            "steps": [
+                {"id": "S1", "agent": "Reader", "prompt": "find {item}"},
+                {"id": "S2", "agent": "Reader", "prompt": last, "depends_on": ["S1"]},
+            ]
+        }
+        return TaskIR.model_validate(
+            {
+                "objective": "Find out",
+                "agents": agents,
+                "steps": [
+                    {
+                        "id": "S1",
+                        "plan": inner,
+                        "for_each": {"items": ["a", "b"]},
+                        "repeat": {"until": {"matches": "done"}},
+                    }
+                ],
+            }
+        )
+
+    with answering() as script:
+        source = run(nested("check {item}"), memory=False)
+        assert script.asked() == ["check a", "check b", "find a", "find b"]
+        result = forked(source.run_id, plan=nested("test {item}"))
+    assert script.asked() == ["test a", "test b"]
+    assert taken(result) == {"S1[1]r1.S1", "S1[2]r1.S1"}
+
+
+# --- edits --------------------------------------------------------------------------------------
+
+
+def waiting(plan: TaskIR) -> str:
+    """Run a plan until it waits for a person; return the run's id."""
+    options = SwarmOptions(approve=("steps",), memory=False)
+    with pytest.raises(RunWaitingError) as caught:
+        asyncio.run(swarm(plan.objective, plan=plan, options=options))
+    return caught.value.run_id
+
+
+def edit(name: str, plan: TaskIR) -> None:
+    approvals = Approvals(RunFolder.find(name))
+    question = Question(id="edit", asked="plan", subject="edit", title="An edit")
+    data = plan.model_dump(mode="json")
+    approvals.answer(Answer(question=approvals.ask(question).id, verdict="edited", plan=data))
+
+
+def approve_all(name: str) -> None:
+    approvals = Approvals(RunFolder.find(name))
+    for question in approvals.pending():
+        approvals.answer(Answer(question=question.id, verdict="approved"))
+
+
+def gone_on(name: str, change: Callable[[str], None], **how: Any) -> SwarmResult:
+    change(name)
+    with pytest.raises(RunWaitingError):
+        asyncio.run(resume(name, **how))
+    approve_all(name)
+    return asyncio.run(resume(name, **how))
+
+
+@pytest.mark.parametrize(
+    ("items", "asked"),
+    [
+        (["a", "b"], []),
+        (["new", "a", "b"], ["judge new", "read new"]),
+        (["b"], []),
+        (["b", "a"], []),
+    ],
+)
+def test_an_edit_leaves_the_instances_of_items_that_stay(
+    items: list[str], asked: list[str]
+) -> None:
+    with answering() as script:
+        name = waiting(over_list("a", "b", approval=True))
+        assert script.asked() == ["judge a", "judge b", "read a", "read b"]
+        after = over_list(*items, approval=True, timeout_s=100)
+        result = gone_on(name, lambda name: edit(name, after))
+    assert script.asked() == sorted(["compare", *asked])
+    assert result.status == "completed"
+    ids = [step.id for step in result.steps if step.parent]
+    assert ids == [f"{step}[{n}]" for step in ("S1", "S2") for n in range(1, len(items) + 1)]
+    outputs = [RunFolder.find(name).output(f"S2[{n}]") for n in range(1, len(items) + 1)]
+    assert outputs == [f"done: judge {item}" for item in items]
