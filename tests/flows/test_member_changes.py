@@ -14,8 +14,8 @@ from flow_runs import plan_of, run
 from prefect_swarm import fork, resume
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.flows.resume import prepare_fork
 from prefect_swarm.flows.python import swarm
+from prefect_swarm.flows.resume import prepare_fork
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
