@@ -169,6 +169,15 @@ def test_an_order_in_a_document_is_read_as_a_quotation(ran: Ran) -> None:
     assert not any(ORDER in text for text in asked.texts if text != asked.prompt)
 
 
+@pytest.mark.parametrize(
+    ("step", "reads"), [("S1[3]", ["bus_stops.md"]), ("S2", []), ("S2[3.1]", [])]
+)
+def test_a_step_s_page_names_no_document_but_its_own(ran: Ran, step: str, reads: list[str]) -> None:
+    shown = CliRunner().invoke(app, ["inspect", ran.result["run_id"], "--step", step]).stdout
+    table = shown.partition("What it read")[2].partition("\n\n")[0]
+    assert [name for name in sorted(TITLES) if name in table] == reads
+
+
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
 def test_the_same_plan_does_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
