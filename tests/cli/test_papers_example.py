@@ -178,6 +178,24 @@ def test_a_step_s_page_names_no_document_but_its_own(ran: Ran, step: str, reads:
     assert [name for name in sorted(TITLES) if name in table] == reads
 
 
+def test_a_fork_with_a_changed_document_reads_that_alone(ran: Ran, tmp_path: Path) -> None:
+    run = ran.result["run_id"]
+    edited = CliRunner().invoke(app, ["edit", run]).stdout
+    changed = 'inputs: {vines.md: "# Climbing plants\\n\\nThe rooms were 3 degrees cooler."}\n'
+    (plan := tmp_path / "plan.yaml").write_text(edited + changed, "utf-8")
+    with provider_server(Readers(last="")) as server:
+        done = CliRunner().invoke(
+            app, ["fork", run, "--plan", str(plan), "--model", server.name(), "--json"]
+        )
+    assert done.exit_code == 0, done.output
+    assert "0 of 4 steps taken over, 4 left to do. Of what was done for items" in done.stderr
+    again = [step["id"] for step in json.loads(done.stdout)["steps"] if step["attempts"]]
+    # The paper is listed as before, so that what was made of it stays.
+    assert again == ["S1[22]", "S3", "S4"]
+    (read,) = (asked for asked in server.asked if "List the papers" in asked.prompt)
+    assert "3 degrees" in read.prompt
+
+
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
 def test_the_same_plan_does_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
