@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .blocks import LlamaCpp, ModelProvider, override_models
     from .errors import SwarmError
     from .flows.batch import swarm_batch
-    from .flows.control import RunControl, controlled
+    from .flows.control import RunControl, controlled, override_toolsets
     from .flows.options import SwarmOptions
     from .flows.python import stream, swarm
     from .flows.resume import fork, resume
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .report.run_html import report_html
     from .store.events import RunEvent
     from .store.result import SwarmResult
-    from .toolsets.catalogue import override_toolsets
 
 __all__ = [
     "Agent",
@@ -64,14 +63,13 @@ _HOMES = {
     "store.events": ("RunEvent",),
     "flows.batch": ("swarm_batch",),
     "plan.compile": ("CompiledPlan", "compile_plan"),
-    "flows.control": ("RunControl", "controlled"),
+    "flows.control": ("RunControl", "controlled", "override_toolsets"),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("fork", "resume"),
     "flows.python": ("stream", "swarm"),
     "report.run_html": ("report_html",),
     "memory.forgetting": ("Forgotten", "forget"),
     "store.result": ("SwarmResult",),
-    "toolsets.catalogue": ("override_toolsets",),
     "plan.task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }
 

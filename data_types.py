@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-__all__ = ["Count", "Finite", "Frozen", "Moment", "moment_of"]
+__all__ = ["Count", "Finite", "Frozen", "Moment", "moment_of", "specified"]
+
+_T = TypeVar("_T")
+
+
+def specified(**values: _T | None) -> dict[str, _T]:
+    """Return those of the arguments that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class Frozen(BaseModel):

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, create_model
 from .data_types import Frozen
 from .errors import InputError
 from .files import HOME_VARIABLE
-from .host.url_secrets import masked_urls
+from .host.secrets import masked_urls
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -197,9 +197,9 @@ class SwarmSettings(Frozen):
         ),
     )
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **values: Any) -> None:
         try:
-            super().__init__(**{**configured_settings(tuple(type(self).model_fields)), **given})
+            super().__init__(**{**configured_settings(tuple(type(self).model_fields)), **values})
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = f"{PREFIX}{first['loc'][0]}".upper()

@@ -236,14 +236,14 @@ def without_surrogates(value: Any) -> Any:
     # Without recursion: what a stranger wrote may be nested as deeply as a reader of JSON takes.
     made: Any = type(cast("Any", value))()
     is_whole = True
-    left: list[tuple[Any, Any]] = [(value, made)]
-    while left:
-        old, new = left.pop()
+    pending: list[tuple[Any, Any]] = [(value, made)]
+    while pending:
+        old, new = pending.pop()
         pairs: Any = cast("Any", old).items() if isinstance(old, dict) else enumerate(old)
         for name, item in pairs:
             if isinstance(item, dict | list):
                 inner: Any = type(cast("Any", item))()
-                left.append((cast("Any", item), inner))
+                pending.append((cast("Any", item), inner))
             else:
                 inner = whole_characters(item) if isinstance(item, str) else item
                 is_whole = is_whole and inner is item

@@ -19,7 +19,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from shapes import waiting
 
-__all__ = ["Taken", "independent", "run_plan"]
+__all__ = ["Taken", "answer_after_waiting", "independent", "run_plan"]
 
 _WAIT = re.compile(waiting(0).replace("0", r"(\d+(?:\.\d+)?)"))
 
@@ -37,28 +37,29 @@ class Taken:
     cpu: float
 
 
-async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True) -> Taken:
+async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True, pages: bool = True) -> Taken:
     """Run a plan and check that it succeeded.
 
     Args:
         gates: Whether each step has the gates of its output, as a user's has: for a text, a task
             run of its own.
+        pages: Whether the run has pages in the Prefect UI.
     """
-    heard: dict[str, float] = {}
+    times: dict[str, float] = {}
 
     def handle(event: RunEvent) -> None:
-        heard[event.kind] = perf_counter()
+        times[event.kind] = perf_counter()
 
     cpu = process_time()
     with _fixed_latency(), controlled(RunControl(listener=handle)):
-        result = await swarm(plan.objective, plan=plan, options=_options(slots, gates))
+        result = await swarm(plan.objective, plan=plan, options=_options(slots, gates, pages))
     assert result.status == "completed", result.problem
-    return Taken(heard["finished"] - heard["began"], process_time() - cpu)
+    return Taken(times["finished"] - times["began"], process_time() - cpu)
 
 
-def _options(slots: int, gates: bool) -> SwarmOptions:
+def _options(slots: int, gates: bool, pages: bool) -> SwarmOptions:
     without: dict[OutputKind, tuple[str, ...]] = {} if gates else {"text": ()}
-    return SwarmOptions(max_concurrency=slots, gates=without)
+    return SwarmOptions(max_concurrency=slots, gates=without, pages=pages)
 
 
 def independent(count: int, seconds: float) -> TaskIR:
@@ -69,12 +70,13 @@ def independent(count: int, seconds: float) -> TaskIR:
 
 @contextmanager
 def _fixed_latency() -> Generator[None]:
-    worker, orchestrator = FunctionModel(_wait), FunctionModel(_answer)
+    worker, orchestrator = FunctionModel(answer_after_waiting), FunctionModel(_answer)
     with override_models(worker=worker, coder=worker, architect=worker, orchestrator=orchestrator):
         yield
 
 
-async def _wait(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+async def answer_after_waiting(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Answer after as many seconds as the prompt says last."""
     seconds = float(_WAIT.findall(_prompt(messages))[-1])
     if seconds:
         await asyncio.sleep(seconds)

@@ -31,9 +31,9 @@ class OwnServer:
             self._port = int(free.getsockname()[1])
         self.home = home
         self.url = f"http://127.0.0.1:{self._port}/api"
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("PREFECT_")}
+        own = {name: text for name, text in os.environ.items() if not name.startswith("PREFECT_")}
         self.environment = {
-            **kept,
+            **own,
             "PREFECT_HOME": str(home),
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",

@@ -30,7 +30,6 @@ STEP_S = 5.0
 MODEL = "bench-model"
 OBJECTIVE = "Compare eight cities as places for a small company"
 CITIES = ("Lisbon", "Tallinn", "Vienna", "Porto", "Leipzig", "Gdansk", "Turin", "Ghent")
-RANKED = {"cost": [1, 2, 3, 4], "people": [5, 6, 7, 8], "travel": [1, 3, 5, 7]}
 HEAD = f"""\
 ## Plans that stream
 

@@ -10,7 +10,7 @@ from functools import partial
 from bare_tasks import run_bare
 from fixed_latency import Taken, independent, run_plan
 from own_prefect import run_with_prefect
-from shapes import BESIDE
+from shapes import UNEVEN
 
 __all__ = ["run"]
 
@@ -49,15 +49,15 @@ def run() -> str:
 async def measure() -> str:
     """Measure on the Prefect server that is configured."""
     await run_plan(independent(STEPS, 0), SLOTS)
-    lines = [HEAD, await _beside(), await _together(), OVERHEAD]
+    lines = [HEAD, await _uneven(), await _together(), OVERHEAD]
     return "\n".join([*lines, *[await _overhead(size) for size in SIZES]])
 
 
-async def _beside() -> str:
-    taken = await run_plan(BESIDE.plan(), SLOTS)
-    best, barriers = BESIDE.critical_path, BESIDE.with_barriers
+async def _uneven() -> str:
+    taken = await run_plan(UNEVEN.plan(), SLOTS)
+    best, barriers = UNEVEN.critical_path, UNEVEN.with_barriers
     return (
-        f"| {BESIDE.name} s; {barriers:g} s with a barrier | {taken.inside:.2f} s | {best:g} s "
+        f"| {UNEVEN.name} s; {barriers:g} s with a barrier | {taken.inside:.2f} s | {best:g} s "
         f"| {taken.inside / best:.3f} | {best:g} s and overhead |"
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 
-__all__ = ["BESIDE", "SHAPES", "Part", "Shape", "waiting"]
+__all__ = ["SHAPES", "UNEVEN", "Part", "Shape", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ def waiting(seconds: float) -> str:
     return f"wait {seconds:g} s"
 
 
-BESIDE = Shape(
+UNEVEN = Shape(
     "(5 → 5) next to 20",
     {"first": Part(5), "second": Part(5, ("first",)), "long": Part(20)},
 )
 SHAPES = (
-    BESIDE,
+    UNEVEN,
     Shape(
         "(2 → 6) and (6 → 2), joined by 1",
         {

@@ -1,4 +1,7 @@
-"""Asking the person at the terminal while a run can't go on without an answer."""
+"""The question that a person answers at the terminal while a run can't go on without.
+
+Also the choice of the question that a command is about.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,14 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, redirect_stdout, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..errors import AnsweredError, InputError
-from ..flows.control import AskPerson
-from ..flows.plan_changes import current_plan, options_of, read_compiled, rules_of
 from ..host.system import without_login
 from ..plan.documents import marked, plan_text, problems_of, without_marks
 from ..plan.task_ir import PlanRules, TaskIR
@@ -27,16 +29,84 @@ from ..store.attempt import excerpt
 from ..store.protocol import RunStore
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
 from ..text import visible
-from .approval_choice import read_whole
 from .terminal.plan import estimate_line, print_plan
 from .terminal.printing import print_section, print_text
 
+if TYPE_CHECKING:
+    from ..flows.control import AskPerson
+
 __all__ = [
     "at_terminal",
+    "chosen_question",
     "edit_in_editor",
     "is_at_terminal",
     "prompt_of",
+    "require_read",
 ]
+
+
+def chosen_question(approvals: Approvals, name: str | None) -> Question:
+    """Return the question that is meant by a step's or a question's id; None is the only one.
+
+    Args:
+        name: In any case.
+
+    Raises:
+        InputError: The run asks nothing of that name, or several things.
+    """
+    pending, asked = approvals.pending(), approvals.questions()
+    run_id = approvals.run.run_id
+    if name is None:
+        found = _plan_first(pending)
+        if not found and len(asked) == 1:
+            # It is answered already: another answer is refused with that.
+            return asked[0]
+    else:
+        # An id that is answered already may be named.
+        found = _named(pending, name) or _named(asked, name)[-1:]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(question.id for question in found)
+        raise InputError(f"Run {run_id} waits for several answers: {names}.", "Name one of them.")
+    what = f"nothing about {name!r}" if name else "nothing"
+    waits = ", ".join(question.id for question in pending)
+    advice = f"It waits for {waits}." if waits else f"See: prefect-swarm inspect {run_id}"
+    raise InputError(f"Run {run_id} asks {what}.", advice)
+
+
+def _read_whole(run_id: str, question: Question) -> str:
+    """Say how a question is read that is too long for where it was to be shown."""
+    return f"Read all of it: prefect-swarm waiting {run_id} {question.id}"
+
+
+def require_read(run_id: str, question: Question, mark: str) -> None:
+    """Require that a person who approves a long question has seen its end.
+
+    Args:
+        mark: The mark shown there; "" if they gave none.
+
+    Raises:
+        InputError: It is too long to be approved unread.
+    """
+    if len(question.text) <= MOST_SHOWN or mark == question.mark:
+        return
+    wrong = f" {mark!r} is not what stands below it." if mark else ""
+    raise InputError(
+        f"{question.id} of run {run_id} has {len(question.text):,} characters, and is approved "
+        f"with the option --read, by what stands below them.{wrong}",
+        f"{_read_whole(run_id, question)}",
+    )
+
+
+def _plan_first(pending: Sequence[Question]) -> Sequence[Question]:
+    return [question for question in pending if question.asked == "plan"] or pending
+
+
+def _named(questions: Sequence[Question], name: str) -> Sequence[Question]:
+    wanted = name.casefold()
+    exact = [question for question in questions if question.id.casefold() == wanted]
+    return exact or [q for q in questions if q.step and q.step.casefold() == wanted]
 
 
 async def edit_in_editor(
@@ -113,6 +183,8 @@ def at_terminal(paused: Callable[[], AbstractContextManager[None]]) -> AskPerson
 
 
 async def _ask(run: RunStore, question: Question) -> None:
+    from ..flows.plan_changes import current_plan, rules_of
+
     _show(run, question)
     _forget_typed()
     while True:
@@ -135,15 +207,17 @@ async def _ask(run: RunStore, question: Question) -> None:
 
 
 def _show(run: RunStore, question: Question) -> None:
+    from ..flows.plan_changes import options_of, read_compiled
+
     # Standard output has the answer of the run, or its events.
     with redirect_stdout(sys.stderr):
-        compiled = read_compiled(kept.plan if (kept := run.plan()) else {})
+        compiled = read_compiled(stored.plan if (stored := run.plan()) else {})
         if question.asked == "plan" and compiled is not None:
             print_plan(compiled)
         print_section(question.title)
         print_text(excerpt(question.text, MOST_SHOWN))
         if not _is_whole(question):
-            print_text(f"That is too long to be approved here. {read_whole(run.run_id, question)}")
+            print_text(f"That is too long to be approved here. {_read_whole(run.run_id, question)}")
         if question.asked == "plan" and compiled is not None:
             print_text(estimate_line(compiled, options_of(run)))
 

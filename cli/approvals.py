@@ -16,7 +16,7 @@ from ..flows.prefect_io.form import is_suspended
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.question import MOST_SHOWN, PLAN_QUESTION, Answer, Question, Verdict
 from ..text import one_line
-from .approval_choice import chosen_question, require_read
+from .approval_prompt import chosen_question, require_read
 from .command import AsJson
 from .options import OptionChanges
 from .run import RunName, resume
@@ -232,8 +232,8 @@ def edit(
     changed = read_edit(run, plan, before, rules_of(run))
     if changed == before:
         raise InputError(f"{plan} is the plan that run {run.run_id} has.", "Change something.")
-    given = changed.inputs.items()
-    inputs = {name: text for name, text in given if before.inputs.get(name) != text}
+    inputs_after = changed.inputs.items()
+    inputs = {name: text for name, text in inputs_after if before.inputs.get(name) != text}
     data = {**changed.model_dump(mode="json", exclude={"inputs"}), "inputs": inputs}
     _answer(Approvals(run), data)
     return go_on(run, f"Run {run.run_id} has another plan.", resume_now)

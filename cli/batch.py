@@ -104,7 +104,7 @@ async def _each(
                         output.add(line)
                         ended[_status(line)] += 1
                         if line.key not in output.passed_over:
-                            say(_told(line))
+                            say(_line_text(line))
                 output.finish()
         except TerminationSignal:
             # A flow run took the signal before it was under way.
@@ -122,7 +122,7 @@ def _status(line: BatchLine) -> str:
     return line.result.status if line.result is not None else "failed"
 
 
-def _told(line: BatchLine) -> str:
+def _line_text(line: BatchLine) -> str:
     run = f"run {line.result.run_id}: " if line.result is not None else ""
     status = _status(line)
     why = line.error or (line.result.problem if line.result is not None else "")

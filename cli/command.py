@@ -20,8 +20,8 @@ from typer.models import ParameterInfo
 
 from ..data_folder import FolderUse, check_data_folder
 from ..errors import ExitCode, SwarmError
+from ..host.secrets import masked_urls
 from ..host.system import no_home
-from ..host.url_secrets import masked_urls
 from ..store.attempt import excerpt
 from ..store.question import WAYS, RunWaitingError
 from ..text import one_line, visible
@@ -32,6 +32,7 @@ __all__ = [
     "AsEvents",
     "AsJson",
     "FailureMessage",
+    "as_step_id",
     "as_written",
     "command",
     "failure_of",
@@ -39,6 +40,11 @@ __all__ = [
     "unwrapped",
     "written",
 ]
+
+
+def as_step_id(text: str) -> str:
+    """Return a step's id as a person typed it, in any case, the way it is written: s2R3 → S2r3."""
+    return text.strip().upper().replace("R", "r")
 
 
 def written(text: str) -> str:
@@ -208,21 +214,21 @@ def command(function: Callable[..., int], data: FolderUse | None = None) -> Call
             parameters.append(as_written(keyword))
 
     @functools.wraps(function)
-    def wrapper(**given: Any) -> None:
-        debug: bool = given.pop("debug")
+    def wrapper(**arguments: Any) -> None:
+        debug: bool = arguments.pop("debug")
         quieten(debug=debug)
         try:
             for name, read in readers.items():
-                given[name] = read(given)
+                arguments[name] = read(arguments)
             if data is not None:
                 check_data_folder(data)
-            code = function(**given)
+            code = function(**arguments)
         except typer.Exit:
             raise
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it
             failure = failure_of(error)
             show(error, failure, debug=debug)
-            if given.get("as_json"):
+            if arguments.get("as_json"):
                 typer.echo(json.dumps(failure.to_json()))
             code = failure.exit_code
         raise typer.Exit(code)

@@ -180,7 +180,7 @@ def evaluate(
     cases = read_cases(file, times, options.max_steps)
     earlier = _earlier(cases, baseline)
     asyncio.run(_check_models(cases, options))
-    report = _Kept(_begun(cases, options))
+    report = _ReportFile(_new_report(cases, options))
     try:
         _run(cases, options, concurrency, report)
     except RunCancelledError:
@@ -195,7 +195,7 @@ def evaluate(
     return ExitCode.COMPLETED if done.passed and not is_worse else ExitCode.FAILED
 
 
-class _Kept:
+class _ReportFile:
     """A report that is written anew with each run: what is done survives whatever comes."""
 
     def __init__(self, report: EvalReport) -> None:
@@ -230,7 +230,7 @@ async def _check_models(cases: EvalCases, options: SwarmOptions) -> None:
                 await judge_model(case, options)
 
 
-def _begun(cases: EvalCases, options: SwarmOptions) -> EvalReport:
+def _new_report(cases: EvalCases, options: SwarmOptions) -> EvalReport:
     named = {tier: str(name) for tier in _MODELS if (name := getattr(options, tier)) is not None}
     return EvalReport(
         name=cases.name,
@@ -243,7 +243,7 @@ def _begun(cases: EvalCases, options: SwarmOptions) -> EvalReport:
     )
 
 
-def _run(cases: EvalCases, options: SwarmOptions, concurrency: int, report: _Kept) -> None:
+def _run(cases: EvalCases, options: SwarmOptions, concurrency: int, report: _ReportFile) -> None:
     from ..flows.preflight import check_storage
 
     check_storage()
@@ -260,7 +260,7 @@ def _run(cases: EvalCases, options: SwarmOptions, concurrency: int, report: _Kep
 
 
 async def _interruptibly(
-    go: Callable[[], Coroutine[Any, Any, None]], server: Server, report: _Kept, runs: int
+    go: Callable[[], Coroutine[Any, Any, None]], server: Server, report: _ReportFile, runs: int
 ) -> None:
     from prefect.exceptions import TerminationSignal
 
@@ -274,9 +274,9 @@ async def _interruptibly(
             interruption.control.cancel.set()
     if interruption.control.cancel.is_set():
         made = len(report.now.runs)
-        kept = f"They are kept in {report_path(report.now)}, and nothing is compared with them."
+        note = f"They are kept in {report_path(report.now)}, and nothing is compared with them."
         raise interruption.error(
-            f"Cancelled after {plural(made, 'run')} of {runs}", kept if made else ""
+            f"Cancelled after {plural(made, 'run')} of {runs}", note if made else ""
         )
 
 

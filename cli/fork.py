@@ -21,7 +21,7 @@ from ..store.diff import (
 from ..store.result import SwarmResult
 from ..text import dollars, duration, one_line, plural
 from .approvals import read_edit
-from .command import AsEvents, AsJson
+from .command import AsEvents, AsJson, as_step_id
 from .options import OptionChanges
 from .run import RunName
 from .source import check_models
@@ -97,9 +97,10 @@ def _way(step: StepDiff, side: int) -> str:
     if not step.statuses[side]:
         return ""
     if not step.attempts[side]:
-        return step.statuses[side]
+        return ": ".join(filter(None, [step.statuses[side], step.summaries[side]]))
     took = f"{step.tokens[side]:,} tokens, {duration(step.seconds[side])}"
-    return f"{step.statuses[side]}, {one_line(step.models[side], 40)}, {took}"
+    status = ": ".join(filter(None, [step.statuses[side], one_line(step.summaries[side], 60)]))
+    return f"{status}, {one_line(step.models[side], 40)}, {took}"
 
 
 def _figure_rows(found: RunDifference) -> Iterator[tuple[str, str, str]]:
@@ -173,8 +174,7 @@ def fork(
     from ..store.runs import find_run
 
     check_output(as_json=as_json, as_events=stream)
-    # A round's letter is the small one: S2[7]r3.
-    names = [name.strip().upper().replace("R", "r") for name in again or ()]
+    names = [as_step_id(name) for name in again or ()]
     changes = {**overrides, **({"stream_text": True} if stream else {})}
     edited = None if plan is None else _read(find_run(run_name), plan, changes)
     prepared = _prepared(run_name, edited, names, changes)

@@ -8,18 +8,21 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from ..errors import InputError
+from ..plan.ids import steps_above
+from ..report.members import span_words
 from ..report.page import Page, RunView
 from ..report.run_pages import answer_page, plan_page, timeline_page
 from ..report.step_page import step_page
-from ..report.stored_view import SHOWN_CHARS, planned_of, view_of
+from ..report.stored_view import SHOWN_CHARS, ShownStep, planned_members, planned_of, view_of
 from ..store.event_log import follow_events
 from ..store.result import SwarmResult
-from .command import AsJson
+from ..store.step import StepState
+from .command import AsJson, as_step_id
 from .run import RunName
 from .terminal.files import write_html
 from .terminal.printing import print_events, print_json, print_page, print_text
@@ -53,7 +56,12 @@ _LOOK_S = 0.2
 def inspect(
     run_name: RunName,
     step: Annotated[
-        str | None, typer.Option("--step", help="A step's whole output and its attempts.")
+        str | None,
+        typer.Option(
+            "--step",
+            help="A step's whole output and its attempts; `S2[7]` is its seventh instance, "
+            "`S2r2` its second round, `S2.S1` a step of the plan inside it.",
+        ),
     ] = None,
     page: Annotated[
         ShownPage | None, typer.Option("--page", help="A page of the run, as the Prefect UI has.")
@@ -85,13 +93,13 @@ def inspect(
     if time:
         _show_time(run, run.result(), as_json=as_json)
     elif step is not None and not as_json:
-        _show_step(run, step.upper())
+        _show_step(run, as_step_id(step))
     elif page is not None:
         _show_page(run, page)
     elif not as_json:
         show_run(run)
     elif step is not None:
-        _print_step_json(run, run.result(), step.upper())
+        _print_step_json(run, run.result(), as_step_id(step))
     elif (result := run.result()) is not None:
         print_json(result)
     else:
@@ -101,14 +109,16 @@ def inspect(
 
 def show_run(run: RunStore) -> None:
     """Print how a run ended, or how far it is, with what it asked and the files that it left."""
-    view = view_of(run, is_running=run.is_executed())
+    # Whose outputs are there is finished, whatever else of it is.
+    whole = frozenset(step.id for step in planned_of(run).steps)
+    view = view_of(run, is_running=run.is_executed(), whole=whole)
     print_run(view, run.result())
     print_questions(run)
     print_files(run, [step.state for step in view.steps])
 
 
 def _show_page(run: RunStore, name: ShownPage) -> None:
-    view = view_of(run, is_running=run.is_executed())
+    view = view_of(run, is_running=run.is_executed(), whole=())
     print_page(_PAGES[name](view), view)
 
 
@@ -139,10 +149,10 @@ def _show_time(run: RunStore, result: SwarmResult | None, *, as_json: bool) -> N
 
 
 def _show_step(run: RunStore, name: str) -> None:
-    view = view_of(run, is_running=run.is_executed())
+    view = view_of(run, is_running=run.is_executed(), whole=(name,))
     step = next((step for step in view.steps if step.id == name), None)
     if step is None:
-        raise _no_step(run, name, [step.id for step in view.steps])
+        raise _no_step(run, name, {step.id: step.parent for step in view.steps})
     # Its files are listed with their sizes and where they lie.
     shown = replace(step, files=())
     print_page(step_page(view, shown, most_output=SHOWN_CHARS), view)
@@ -150,23 +160,52 @@ def _show_step(run: RunStore, name: str) -> None:
     print_files(run, [step.state])
 
 
-def _no_step(run: RunStore, name: str, names: list[str]) -> InputError:
-    known = f"{names[0]} to {names[-1]}" if names else "no steps yet"
-    return InputError(f"Run {run.run_id} has no step {name!r}.", f"There are {known}.")
+def _no_step(run: RunStore, name: str, parents: Mapping[str, str]) -> InputError:
+    """Say which steps there are: the members of what the id is within, as far as that is there."""
+    within = next((above for above in steps_above(name) if above in parents), "")
+    names = [step for step, parent in parents.items() if parent == within]
+    if not names:
+        known = f"{within} has no members" if within else "There are no steps yet"
+    else:
+        known = f"{f'{within} has' if within else 'There are'} {span_words(names)}"
+    return InputError(f"Run {run.run_id} has no step {name!r}.", f"{known}.")
 
 
 def _print_step_json(run: RunStore, result: SwarmResult | None, name: str) -> None:
     """Print a step as it is stored, with its whole output."""
-    prompts = {step.id: step.prompt for step in planned_of(run).steps}
-    if name not in prompts:
-        raise _no_step(run, name, list(prompts))
+    planned = planned_members(run)
     steps = result.steps if result else run.steps()
+    prompts = {step.id: step.prompt for step in (*planned.values(), *steps)}
+    if name not in prompts:
+        raise _no_step(run, name, {step.id: step.parent for step in (*planned.values(), *steps)})
     step = next((step for step in steps if step.id == name), None)
     record = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
     files = {name: file.place for name, file in run.artifacts(step).items()} if step else {}
     prompt = (step.prompt if step else "") or prompts[name]
     output = run.output(name)
-    print_json({**record, "prompt": prompt, "output": output, "files": files})
+    found = {**record, "prompt": prompt, "output": output, "files": files}
+    known = {step.id: step for step in steps}
+    members = [
+        _member_record(known.get(each.id) or each)
+        for each in planned.values()
+        if each.parent == name
+    ]
+    print_json({**found, "members": members} if members else found)
+
+
+def _member_record(step: StepState | ShownStep) -> dict[str, Any]:
+    """Return what a step's own record says of a member; the member's says the rest."""
+    if not isinstance(step, StepState):
+        return {"id": step.id, "label": step.label, "status": "unfinished"}
+    return {
+        "id": step.id,
+        "label": step.label,
+        "status": step.status,
+        "reason": step.reason,
+        "attempts": len(step.attempts),
+        "tokens": step.tokens,
+        "seconds": round(step.work_s, 3),
+    }
 
 
 _STDOUT = Path("-")

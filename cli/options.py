@@ -78,28 +78,28 @@ def override_parameters() -> list[inspect.Parameter]:
     return [parameter.replace(default=None) for parameter in option_parameters()]
 
 
-def options_from(given: dict[str, Any]) -> SwarmOptions:
+def options_from(args: dict[str, Any]) -> SwarmOptions:
     """Take the options out of a command's arguments.
 
     Raises:
         InputError: A value is out of its range, or a model's address has a password.
     """
     try:
-        options = SwarmOptions.model_validate(changes_from(given))
+        options = SwarmOptions.model_validate(changes_from(args))
     except ValidationError as error:
         raise InputError(_problem(error), "See --help for what each option takes.") from None
     options.refuse_secrets()
     return options
 
 
-def changes_from(given: dict[str, Any]) -> OptionChanges:
+def changes_from(args: dict[str, Any]) -> OptionChanges:
     """Take the options that were given out of a command's arguments.
 
     Raises:
         InputError: One isn't written as it has to be, or its file can't be read.
     """
     fields = SwarmOptions.model_fields
-    values = {name: value for name in fields if (value := given.pop(name, None)) not in (None, [])}
+    values = {name: value for name in fields if (value := args.pop(name, None)) not in (None, [])}
     for name, value in values.items():
         if isinstance(value, list) and not _is_mapping(fields[name]):
             values[name] = tuple(cast("list[str]", value))
@@ -121,7 +121,7 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=None if field.default_factory or _is_given(field) else field.default,
+        default=None if field.default_factory or _has_other_form(field) else field.default,
         annotation=Annotated[_type(field) | None, option],
     )
 
@@ -136,7 +136,7 @@ def _panel(name: str) -> str:
     return "Gates and failures" if name in _FAILURES else "Budgets and limits"
 
 
-def _is_given(field: FieldInfo) -> bool:
+def _has_other_form(field: FieldInfo) -> bool:
     """Whether it is given in another form than the field has: as pairs, or as a file."""
     return _is_mapping(field) or field.annotation is Policy or _is_list(field)
 

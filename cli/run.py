@@ -16,6 +16,7 @@ from ..flows.run_inputs import with_inputs
 from ..gates import build_pipeline
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
+from ..plan.program_words import program_words
 from ..plan.task_ir import TaskIR, is_orchestrated
 from ..report.lines import DagStep, mermaid
 from ..store.protocol import RunStore, is_whole_id
@@ -36,7 +37,7 @@ from .source import (
     read_source,
 )
 from .terminal.files import artifact_files, check_folder, extra_files, write_folder
-from .terminal.plan import estimate_line, print_plan
+from .terminal.plan import estimate_line, extent_lines, print_plan
 from .terminal.printing import print_json, print_text
 from .terminal.session import check_output, run_and_report, say
 
@@ -99,10 +100,10 @@ def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
     run = open_run(result.flow_run_id)
     stored = ((step.id, run.output(step.id)) for step in result.steps)
     outputs = {name: text for name, text in stored if text is not None}
-    left = {
+    extra = {
         step.id: run.read_artifacts(step) for step in result.steps if step.status == "succeeded"
     }
-    files = artifact_files(result, outputs, is_json=is_typed) | extra_files(result.steps, left)
+    files = artifact_files(result, outputs, is_json=is_typed) | extra_files(result.steps, extra)
     write_folder(folder, files, result.run_id)
     say(f"Wrote {plural(len(files), 'file')} into {folder}.")
 
@@ -201,20 +202,33 @@ def plan(
         build_pipeline(names)  # names what isn't there
     defaults = StepDefaults(options.max_attempts, options.gates)
     names = asyncio.run(_toolsets(options)) if any(each.tools for each in task_ir.agents) else None
-    compiled = compile_plan(with_inputs(task_ir, source.inputs), defaults, toolsets=names)
+    filled = with_inputs(task_ir, source.inputs)
+    compiled = compile_plan(filled, defaults, toolsets=names)
     if as_json:
         print_json(task_ir)
     elif as_mermaid:
         print_text(mermaid(_dag(compiled)))
     else:
         print_plan(compiled)
+        for line in extent_lines(filled, options.max_attempts):
+            print_text(line)
         print_text(estimate_line(compiled, options))
     return 0
 
 
 def _dag(plan: CompiledPlan) -> list[DagStep]:
     return [
-        DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting") for step in plan.steps
+        DagStep(
+            step.id,
+            step.agent,
+            step.prompt,
+            step.upstream,
+            "waiting",
+            waits_for=tuple(name for name in step.needs if name not in step.upstream),
+            words=program_words(step),
+            is_group=step.is_group,
+        )
+        for step in plan.steps
     ]
 
 

@@ -44,7 +44,7 @@ ItemsFile = Annotated[
     typer.Option("--items", metavar="FILE", help="Items, one a line, for --template."),
 ]
 Template = Annotated[
-    str | None, typer.Option("--template", help="A prompt with {item}: one step for each item.")
+    str | None, typer.Option("--template", help="A prompt with {item}, done once for each item.")
 ]
 Join = Annotated[
     str | None, typer.Option("--join", help="The prompt of a last step that reads all the others.")

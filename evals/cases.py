@@ -25,7 +25,7 @@ from ..data_types import Frozen
 from ..errors import InputError
 from ..flows.run_inputs import with_inputs
 from ..gates import gates
-from ..inputs.reading import given_together, read_paths
+from ..inputs.reading import merged_inputs, read_paths
 from ..plan.output import schema_problem
 from ..plan.task_ir import PlanRules, TaskIR, load_plan
 from ..text import one_line
@@ -242,7 +242,7 @@ def _named_before(spec: CasesSpec) -> Iterator[tuple[int, str]]:
 
 
 def _clause(problem: ErrorDetails, found: Located) -> str:
-    path, given = problem["loc"], problem["input"]
+    path, raw = problem["loc"], problem["input"]
     where = ".".join(map(str, path))
     if len(path) >= 2 and path[0] == "cases":
         case: Any = found.value["cases"][path[1]]
@@ -250,7 +250,7 @@ def _clause(problem: ErrorDetails, found: Located) -> str:
         label = f"case {name}" if isinstance(name, str) else f"case number {int(path[1]) + 1}"
         where = ": ".join(filter(None, (label, ".".join(map(str, path[2:])))))
     message = problem["msg"].removeprefix("Value error, ")
-    value = "" if isinstance(given, dict | list) else f" (got {one_line(repr(given), 60)})"
+    value = "" if isinstance(raw, dict | list) else f" (got {one_line(repr(raw), 60)})"
     hint = _HINTS.get(problem["type"], "") if value else ""
     return f"line {found.line_of(path)}: {where}: {message}{value}{hint}"
 
@@ -259,7 +259,7 @@ def _case(
     case: CaseSpec, spec: CasesSpec, folder: Path, times: int | None, max_steps: int
 ) -> EvalCase:
     try:
-        texts = given_together(read_paths(folder / file for file in case.files), case.inputs)
+        texts = merged_inputs(read_paths(folder / file for file in case.files), case.inputs)
         plan = _plan(folder, case, texts, max_steps)
     except InputError as error:
         raise type(error)(f"Case {case.name}: {error.problem}", error.fix) from None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from ..data_types import Frozen
 from ..flows.answer_type import answer_problem
-from ..host.bounded import BoundError, ProcessBounds, answer_within
+from ..host.bounded import BOUNDED_WORK, BoundError, ProcessBounds, answer_within
 from ..store.result import SwarmResult
 from ..text import one_line, plural
 from .cases import Checks, Words
@@ -17,7 +16,6 @@ from .cases import Checks, Words
 __all__ = ["Verdict", "verdicts_on"]
 
 
-_SCRIPT = Path(__file__).with_name("matching.py")
 _BOUNDS = ProcessBounds(5.0)
 _SHOWN = 300  # characters of a reason
 
@@ -60,7 +58,9 @@ def _answered(checks: Checks, answer: str) -> Iterator[Verdict]:
 
 def _unmatched(patterns: list[str], answer: str) -> str:
     try:
-        found = answer_within(_SCRIPT, json.dumps([patterns, answer]).encode(), _BOUNDS)
+        found = answer_within(
+            BOUNDED_WORK, json.dumps([patterns, answer]).encode(), _BOUNDS, "patterns"
+        )
     except BoundError as error:
         return f"whether {', '.join(patterns)} can be found is not known: {error}"
     missing: list[str] = json.loads(found)
@@ -85,7 +85,8 @@ def _has(text: str, word: str) -> bool:
 
 
 def _bounds(checks: Checks, result: SwarmResult) -> Iterator[Verdict]:
-    steps, tokens = len(result.steps), result.cost.tokens
+    steps = sum(not step.parent for step in result.steps)
+    tokens = result.cost.tokens
     makespan, usd = result.metrics.makespan_s, result.cost.money_usd
     if (most := checks.max_steps) is not None:
         yield _verdict("max_steps", _over(steps > most, plural(steps, "step"), f"{most:,}"))

@@ -47,7 +47,7 @@ class _Ended:
 
 
 async def run_cases(
-    cases: EvalCases, options: SwarmOptions, heard: EventTally, concurrency: int = 1
+    cases: EvalCases, options: SwarmOptions, tally: EventTally, concurrency: int = 1
 ) -> None:
     """Run each case as often as it asks for; a run that fails is reported like any other.
 
@@ -57,7 +57,7 @@ async def run_cases(
     Args:
         cases: What to run.
         options: Of all runs; the memory is used only where the cases want it, too.
-        heard: Gets each run when it has been checked.
+        tally: Gets each run when it has been checked.
         concurrency: Parallel runs; makespans are comparable only with 1.
 
     Raises:
@@ -88,7 +88,7 @@ async def run_cases(
             task_name="swarm",
             max_concurrency=concurrency,
             progress=False,
-            lifecycle=lambda case: _Telling(case, heard),
+            lifecycle=lambda case: _Telling(case, tally),
         )
 
 
@@ -154,9 +154,9 @@ class _Judged(Evaluator[_Job, _Ended, None]):
 class _Telling(CaseLifecycle[_Job, _Ended, None]):
     """Tells of a run once it is checked, so that what is done is known whatever comes later."""
 
-    def __init__(self, case: Case[_Job, _Ended, None], heard: EventTally) -> None:
+    def __init__(self, case: Case[_Job, _Ended, None], tally: EventTally) -> None:
         super().__init__(case)
-        self._heard = heard
+        self._tally = tally
 
     async def teardown(
         self,
@@ -167,9 +167,9 @@ class _Telling(CaseLifecycle[_Job, _Ended, None]):
         job = self.case.inputs
         if isinstance(result, ReportCaseFailure):
             verdict = Verdict(check="run", passed=False, reason=result.error_message)
-            self._heard(job.case, EvalRun(number=job.number, status="failed", verdicts=(verdict,)))
+            self._tally(job.case, EvalRun(number=job.number, status="failed", verdicts=(verdict,)))
         else:
-            self._heard(job.case, _run_of(job.number, result))
+            self._tally(job.case, _run_of(job.number, result))
 
 
 def _run_of(number: int, case: ReportCase[_Job, _Ended, None]) -> EvalRun:
@@ -189,7 +189,7 @@ def _run_of(number: int, case: ReportCase[_Job, _Ended, None]) -> EvalRun:
         status=result.status if result else "failed",
         verdicts=(*found, *broken),
         makespan_s=result.metrics.makespan_s if result else None,
-        steps=len(result.steps) if result else None,
+        steps=sum(not step.parent for step in result.steps) if result else None,
         tokens=result.cost.tokens if result else None,
         usd=result.cost.money_usd if result else None,
         judge_tokens=int(tokens.value) if tokens else 0,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from prefect.exceptions import Pause, PausedRun
@@ -16,12 +16,20 @@ from ..metrics.clock import run_time
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.digests import step_digests, work_digest
+from ..plan.program_words import program_words
 from ..plan.review import Reviewer
 from ..plan.schedule import Approved, Ask, Edited, Rejected
 from ..store.approvals import Approvals
 from ..store.attempt import excerpt
 from ..store.events import AnsweredEvent, AskedEvent
-from ..store.question import PLAN_QUESTION, Answer, Question, RunWaitingError, is_approval
+from ..store.question import (
+    MOST_STORED,
+    PLAN_QUESTION,
+    Answer,
+    Question,
+    RunWaitingError,
+    is_approval,
+)
 from ..store.runs import open_run
 from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
@@ -32,14 +40,14 @@ __all__ = [
     "LOOK_S",
     "Asking",
     "failure_question",
-    "left_waiting",
     "plain_question",
     "plan_question",
     "step_question",
+    "waiting_error",
 ]
 
 
-def left_waiting(error: Pause | PausedRun) -> RunWaitingError:
+def waiting_error(error: Pause | PausedRun) -> RunWaitingError:
     """Return what a flow run that came back paused means, with the questions of its run."""
     state = error.state
     flow_run_id = state.state_details.flow_run_id if state is not None else None
@@ -72,26 +80,35 @@ def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
     money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
     yield f"{plural(len(plan.steps), 'step')}, about {estimated.tokens:,} tokens{money}."
     # Short ones stand in a list without gaps.
-    parts = map(_plan_line, plan.steps)
+    parts = [line for step in plan.steps for line in _plan_lines(step)]
     for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
         yield ("\n" if is_short else "\n\n").join(lines)
-    agents = dict.fromkeys(
-        pair
-        for step in plan.steps
-        for pair in (
-            (step.agent, step.instructions),
-            *((reviewer.agent, reviewer.instructions) for reviewer in _reviewers(step)),
-        )
-    )
-    for agent, instructions in agents:
+    for agent, instructions in dict.fromkeys(_agents(plan.steps)):
         if instructions:
             yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
 
 
-def _plan_line(step: CompiledStep) -> str:
-    who = f"- **{step.id}** {plain_words(step.agent)} ({step.tier}){_after(step)}"
+def _plan_lines(step: CompiledStep, within: str = "") -> Iterator[str]:
+    """Write a step, how often it is done, and the steps of the plan inside it."""
+    by = f" {plain_words(step.agent)} ({step.tier})" if step.agent else ""
+    who = f"- **{within}{step.id}**{by}{_after(step)}{_tools(step)}"
     lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
-    return f"{who}{_tools(step)}: {_quoted(step.prompt)}{lesson}{_reviews(step)}"
+    # Who reviews it is said at its end, with what they are asked.
+    unreviewed = replace(step, review=None, best_of=None)
+    said = [_quoted(words).lstrip() for words in program_words(unreviewed, MOST_STORED)]
+    asked = [_quoted(step.prompt)] if step.prompt else []
+    yield f"{who}: {', '.join([*said, *asked])}{lesson}{_reviews(step)}"
+    for inner in step.plan:
+        yield from _plan_lines(inner, f"{within}{step.id}.")
+
+
+def _agents(steps: Iterable[CompiledStep]) -> Iterator[tuple[str, str]]:
+    """Yield who works on steps, and on those of the plans inside them, with their instructions."""
+    for step in steps:
+        yield step.agent, step.instructions
+        for reviewer in _reviewers(step):
+            yield reviewer.agent, reviewer.instructions
+        yield from _agents(step.plan)
 
 
 def step_question(step: CompiledStep, digest: str, at: float) -> Question:
@@ -148,7 +165,7 @@ def plain_question(name: str, record: StepState, attempt: int, at: float) -> Que
 
 
 def _after(step: CompiledStep) -> str:
-    return f", after {', '.join(step.upstream)}" if step.upstream else ""
+    return f", after {', '.join(step.needs)}" if step.needs else ""
 
 
 def _tools(step: CompiledStep) -> str:
@@ -244,7 +261,7 @@ class Asking:
     _open: dict[str, tuple[str, ...]] = field(
         init=False, default_factory=dict[str, tuple[str, ...]]
     )
-    _begun: set[str] = field(init=False, default_factory=set[str])
+    _started: set[str] = field(init=False, default_factory=set[str])
     _damaged: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -273,9 +290,9 @@ class Asking:
         asked = self._questions(command, begun)
         self._open[command.step] = tuple(question.id for question in asked)
         if command.begun:
-            self._begun.add(command.step)
+            self._started.add(command.step)
         else:
-            self._begun.discard(command.step)
+            self._started.discard(command.step)
         for question in asked:
             if self._answer_to(question.id) is None:
                 event = AskedEvent(
@@ -302,7 +319,7 @@ class Asking:
         for step, names in list(self._open.items()):
             answers = [answer for name in names if (answer := self._answer_to(name)) is not None]
             refused = next((answer for answer in answers if not is_approval(answer)), None)
-            if step in self._begun:
+            if step in self._started:
                 # The attempt goes on: its tools make what is approved, and tell the model of what
                 # isn't, in this process as in one that resumes the run.
                 refused = None

@@ -18,7 +18,7 @@ from ..errors import (
     SwarmError,
 )
 from ..metrics.clock import run_time
-from ..models.provider_waits import waits_to
+from ..models.request_context import waits_to
 from ..plan.schedule import AttemptFinished, Launch
 from ..plan.task_ir import Tier
 from ..store.attempt import Attempt, Decision, Usage, excerpt

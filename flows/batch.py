@@ -37,7 +37,7 @@ from ..store.result import RunFailedError, SwarmResult
 from ..store.runs import find_run, open_run
 from ..text import one_line
 from ..tracing.spans import without_prefect_spans
-from .approval import left_waiting
+from .approval import waiting_error
 from .batch_files import (
     BatchJob,
     BatchLine,
@@ -129,7 +129,7 @@ async def run_job(job: BatchJob, before: str, begin: Callable[[str], None]) -> S
         before: The run that it began at an earlier start; "" if it began none.
         begin: Notes the run that it begins, before anything is paid for.
     """
-    if (run := _begun(before)) is not None:
+    if (run := _started_run(before)) is not None:
         changes = _changes(run, job.options)
         go_on = partial(resume, run.run_id, retry_failed=True, changes=changes)
         try:
@@ -150,7 +150,7 @@ async def run_job(job: BatchJob, before: str, begin: Callable[[str], None]) -> S
     return await patiently(run_it, lambda: not own.has_started())
 
 
-def _begun(name: str) -> RunStore | None:
+def _started_run(name: str) -> RunStore | None:
     """Return the folder of a run that has anything to go on with."""
     with suppress(RunDamagedError, RunNotFoundError):
         if name and (run := find_run(name)).about():
@@ -296,7 +296,7 @@ async def _run_line(
     except SwarmError as error:
         return BatchLine(number=number, error=str(error))
     except PausedRun as error:
-        return BatchLine(number=number, error=str(left_waiting(error)))
+        return BatchLine(number=number, error=str(waiting_error(error)))
     except CancelledRun as error:
         return BatchLine(number=number, error=f"The run was cancelled. {error}")
     except Exception as error:  # noqa: BLE001 - one line's trouble is not the others'

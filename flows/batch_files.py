@@ -249,9 +249,9 @@ class BatchOutput(PrintedOutput):
         passed_over: The keys of the lines that were completed when it was opened.
     """
 
-    def __init__(self, files: _Files, lines: Mapping[str, BatchLine], begun: Mapping[str, str]):
+    def __init__(self, files: _Files, lines: Mapping[str, BatchLine], started: Mapping[str, str]):
         super().__init__(files.growing.open("a", encoding="utf-8"))
-        self._files, self._lines, self._begun = files, dict(lines), dict(begun)
+        self._files, self._lines, self._started = files, dict(lines), dict(started)
         self.passed_over = frozenset(lines)
 
     def completed(self, key: str) -> BatchLine | None:
@@ -260,11 +260,11 @@ class BatchOutput(PrintedOutput):
 
     def run_of(self, key: str) -> str:
         """Return the run that a line began at an earlier start; "" if it began none."""
-        return self._begun.get(key, "")
+        return self._started.get(key, "")
 
     def begin(self, key: str, run_id: str) -> None:
         """Note the run that a line begins, before it asks for anything."""
-        self._begun[key] = run_id
+        self._started[key] = run_id
         _add(self._files.runs, {"line": key, "run": run_id})
 
     def add(self, line: BatchLine) -> None:
@@ -355,21 +355,21 @@ def _pending_before(files: _Files, keys: Mapping[str, int], *, again: bool) -> B
     wrote = is_own and any(note.get("wrote") == files.batch for note in noted)
     lines: dict[str, BatchLine] = {}
     if not again or wrote:
-        lines |= _kept(files.final, keys)
+        lines |= _stored_lines(files.final, keys)
     if not again or is_own:
-        lines |= _kept(files.growing, keys)
+        lines |= _stored_lines(files.growing, keys)
     else:
         noted = []
         files.runs.truncate(0)
     if not is_own:
         _add(files.runs, {"batch": files.batch})
     _write(files.growing, lines.values())
-    begun = {
+    started = {
         str(note["line"]): run
         for note in noted
         if "line" in note and isinstance(run := note.get("run"), str) and is_plain_name(run)
     }
-    return BatchOutput(files, lines, begun)
+    return BatchOutput(files, lines, started)
 
 
 def is_completed(line: BatchLine) -> bool:
@@ -377,7 +377,7 @@ def is_completed(line: BatchLine) -> bool:
     return not line.error and line.result is not None and line.result.status == "completed"
 
 
-def _kept(path: Path, keys: Mapping[str, int]) -> dict[str, BatchLine]:
+def _stored_lines(path: Path, keys: Mapping[str, int]) -> dict[str, BatchLine]:
     """Return the completed lines that a file has; one that is cut off is done again."""
     with suppress(FileNotFoundError):
         # A person may have linked the output; what is linked is read as such a file is.

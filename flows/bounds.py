@@ -111,8 +111,8 @@ class Ledger:
         request = request.model_copy(update={"max_output_tokens": room})
         if self.budget.timeout_s is None:
             return request
-        left = self.budget.timeout_s - self._elapsed_s
-        return request.model_copy(update={"timeout_s": min(request.timeout_s, left)})
+        remaining = self.budget.timeout_s - self._elapsed_s
+        return request.model_copy(update={"timeout_s": min(request.timeout_s, remaining)})
 
     def take_over(self, request: SubagentRequest) -> None:
         """Begin a call that is paid for under another key: it takes nothing when it is settled."""
@@ -224,14 +224,14 @@ class Ledger:
         """Tokens of an answer that nobody bounds; None where no bound of the run needs any."""
         if self.budget.max_tokens is None and self.budget.max_usd is None:
             return None
-        left = float(MOST_ROOM)
+        remaining = float(MOST_ROOM)
         if self.budget.max_tokens is not None:
-            left = min(left, self.budget.max_tokens - self.spent.tokens - prompt)
+            remaining = min(remaining, self.budget.max_tokens - self.spent.tokens - prompt)
         price = self.prices.get(model)
         if self.budget.max_usd is not None and price is not None and price.output_usd:
             usd = self.budget.max_usd - self.spent.usd - price.of(prompt, 0)
-            left = min(left, usd / price.output_usd)
-        return max(LEAST_ROOM, int(left))
+            remaining = min(remaining, usd / price.output_usd)
+        return max(LEAST_ROOM, int(remaining))
 
     def _amount(self, model: str, input_tokens: int, output_tokens: int) -> Amount:
         price = self.prices.get(model)
@@ -322,7 +322,7 @@ def concurrency_limits(options: SwarmOptions, models: Models) -> ConcurrencyLimi
         for tier, name in names.items()
     }
     if options.max_concurrency is not None:
-        own = {tier for tier, given in options.tiers.items() if given.concurrency is not None}
+        own = {tier for tier, bounds in options.tiers.items() if bounds.concurrency is not None}
         bounded = {tier: most for tier, most in tiers.items() if tier in own}
         return ConcurrencyLimits(options.max_concurrency, bounded)
     # Tiers that one model serves share what it takes.

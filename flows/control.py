@@ -14,12 +14,14 @@ from ..store.events import EventSink, WaitEvent, null_sink
 from ..store.protocol import RunStore
 from ..store.question import Question
 from ..tasks.race import LostError, run_until
+from ..toolsets.names import checked_name
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     # The command line hears of progress before it needs Prefect, which blocks import.
     from ..models.request_context import Waiting
+    from ..toolsets.catalogue import Toolset, ToolsetOverride
 
 __all__ = [
     "AskPerson",
@@ -30,6 +32,7 @@ __all__ = [
     "controlled",
     "current_control",
     "not_waiting",
+    "override_toolsets",
     "wait_events",
 ]
 
@@ -103,11 +106,13 @@ class Caller:
         inputs: Texts by name. A Prefect server takes parameters of 512 KiB at most, and documents
             may be larger. Once the run has begun, its store has them.
         answer_type: The Python type of the answer, in addition to its schema.
+        toolsets: Toolsets that come before others of their names.
     """
 
     control: RunControl | None = None
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_type: TypeAdapter[Any] | None = None
+    toolsets: Mapping[str, ToolsetOverride] = field(default_factory=dict[str, "ToolsetOverride"])
 
 
 _caller: ContextVar[Caller] = ContextVar("swarm_caller", default=Caller())  # noqa: B039 - frozen
@@ -126,6 +131,30 @@ def called_with(**changes: Any) -> Generator[None]:
         yield
     finally:
         _caller.reset(token)
+
+
+@contextmanager
+def override_toolsets(**toolsets: Toolset) -> Generator[None]:
+    """Give the runs that begin inside toolsets by name; they come before others of these names.
+
+    They are this process's alone: a run that is resumed elsewhere has to be given them again.
+
+    Raises:
+        InputError: A name isn't one.
+
+    Example:
+        ```python
+        tools = FunctionToolset()
+        tools.add_function(stock_of)
+        with override_toolsets(stock=tools):
+            asyncio.run(swarm("…"))
+        ```
+    """
+    from ..toolsets.catalogue import ToolsetOverride
+
+    made = {name: ToolsetOverride(checked_name(name), each) for name, each in toolsets.items()}
+    with called_with(toolsets={**caller().toolsets, **made}):
+        yield
 
 
 @contextmanager

@@ -101,11 +101,11 @@ def event_bus(run: RunStore, flow_run_id: str, listener: EventSink) -> Generator
         try:
             yield bus
         except BaseException as error:
-            bus.emit(_left(error))
+            bus.emit(_finished_by(error))
             raise
 
 
-def _left(error: BaseException) -> FinishedEvent:
+def _finished_by(error: BaseException) -> FinishedEvent:
     cancelled = isinstance(error, RunCancelledError | asyncio.CancelledError)
     waiting = isinstance(error, RunWaitingError)
     return FinishedEvent(

@@ -89,7 +89,7 @@ class Expansions:
         condition = step.when
         if condition is None or holds(condition, self._value_of):
             return True
-        self.context.records[step.id].end(
+        self.context.records[step.id].skip_by_condition(
             f"its condition doesn't hold: {describe_condition(condition)}"
         )
         return False
@@ -447,7 +447,7 @@ def _event(step: CompiledStep, members: tuple[CompiledStep, ...], note: str) -> 
                 id=member.id,
                 agent=member.agent,
                 tier=member.tier,
-                upstream=member.upstream,
+                upstream=member.needs,
                 optional=member.optional,
                 label=member.label,
             )

@@ -109,13 +109,13 @@ def plan_done(run: RunStore) -> TaskIR:
     with suppress(RunDamagedError):
         if result := run.result():
             return result.plan
-    kept = load(run, StoredPlanning)
-    if kept is None:
+    stored = load(run, StoredPlanning)
+    if stored is None:
         raise InputError(
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
     edits = Approvals(run).edits()[: _edits_applied(run)]
-    return plan_after_edits(kept.planned, edits, rules_of(run)).plan
+    return plan_after_edits(stored.planned, edits, rules_of(run)).plan
 
 
 def _edits_applied(run: RunStore) -> int:
@@ -309,8 +309,8 @@ def fork_plan(
     Raises:
         InputError: Neither has it.
     """
-    if kept := load(run, StoredPlanning):
-        return kept.planned.plan
+    if stored := load(run, StoredPlanning):
+        return stored.planned.plan
     return _plan_after(finished_work(source.run), plan, options)
 
 

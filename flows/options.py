@@ -47,13 +47,13 @@ def _name(value: object) -> object:
     from pydantic_ai import Agent
     from pydantic_ai.models import Model
 
-    from ..models.registry import register_model
+    from ..models.names import register_model
 
     return register_model(cast("Any", value)) if isinstance(value, Model | Agent) else value
 
 
 if TYPE_CHECKING:
-    from ..models.registry import RegisteredModel
+    from ..models.names import RegisteredModel
 
     ModelName = str | RegisteredModel
 else:

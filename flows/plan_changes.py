@@ -244,10 +244,10 @@ def keep_unchanged(run: RunStore, plan: CompiledPlan) -> None:
     stored = [*run.finished_steps(), *(state.id for state in states_stored(run))]
     roots = dict.fromkeys(map(root_of, stored))
     before = _before(run)
-    kept = unchanged_steps(before, plan, roots) if before else frozenset[str]()
+    unchanged = unchanged_steps(before, plan, roots) if before else frozenset[str]()
     finished = run.finished_steps()
     for name in roots:
-        if name in kept:
+        if name in unchanged:
             continue
         set_members_aside(run, name)
         if name in finished:
@@ -264,8 +264,8 @@ def _withdraw(run: RunStore, plan: CompiledPlan) -> None:
 
 def _before(run: RunStore) -> CompiledPlan | None:
     with suppress(RunDamagedError):
-        if kept := run.plan():
-            if (found := read_compiled(kept.plan)) is not None:
+        if stored := run.plan():
+            if (found := read_compiled(stored.plan)) is not None:
                 return found
             _logger.warning("%s is damaged. All steps are done anew.", run.place("plan"))
     return None
@@ -277,12 +277,12 @@ def current_plan(run: RunStore) -> TaskIR:
     Raises:
         InputError: It has none yet, or none that can be read.
     """
-    kept = load(run, StoredPlanning)
-    if kept is None:
+    stored = load(run, StoredPlanning)
+    if stored is None:
         raise InputError(
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
-    return plan_after_edits(kept.planned, Approvals(run).edits(), rules_of(run)).plan
+    return plan_after_edits(stored.planned, Approvals(run).edits(), rules_of(run)).plan
 
 
 def options_of(run: RunStore) -> SwarmOptions:

@@ -19,7 +19,7 @@ from ..store.result import Recall
 from ..store.step import StepState
 from ..tasks.memory import advise_on
 from ..tasks.planner.partial import PlanText, plan_so_far
-from ..tasks.subagent.request import SubagentRequest, left_out_of
+from ..tasks.subagent.request import SubagentRequest, omissions_of
 from .context import RunContext
 from .memory import recall_request_of
 from .request import attempt_request
@@ -55,7 +55,7 @@ async def first_requests(context: RunContext, plan: TaskIR) -> Sequence[Subagent
     return [
         request
         for request in requests
-        if not request.tools and (cuts or not left_out_of(request, marked=False))
+        if not request.tools and (cuts or not omissions_of(request, marked=False))
     ]
 
 
@@ -84,14 +84,14 @@ class PlanReader:
     Attributes:
         plan: The steps that were complete when most of them were; None before the first.
         text: What they were written in.
-        has_heard: Whether anything was written.
+        has_received: Whether anything was written.
     """
 
     context: RunContext
     rules: PlanRules
     plan: TaskIR | None = field(init=False, default=None)
     text: str = field(init=False, default="")
-    has_heard: bool = field(init=False, default=False)
+    has_received: bool = field(init=False, default=False)
     _text: PlanText = field(init=False, default_factory=PlanText)
     _grown: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
@@ -113,7 +113,7 @@ class PlanReader:
 
     def add(self, piece: str) -> None:
         """Read on."""
-        self.has_heard = True
+        self.has_received = True
         if self._text.add(piece):
             self._grown.set()
 

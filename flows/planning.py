@@ -168,7 +168,7 @@ async def plan_for(
             state, content = await run_task(
                 decompose, request, name=f"Plan · {tier}", wait_for=[state]
             )
-        if reader and reader.has_heard and isinstance(content, ModelError):
+        if reader and reader.has_received and isinstance(content, ModelError):
             state, content = await _planned_on(request, reader, state)
         if isinstance(content, NoPlanError):
             failures.append(content)

@@ -25,7 +25,6 @@ from ..toolsets.catalogue import (
     ToolsetSource,
     ToolsetUse,
     listed_tools,
-    overridden_toolsets,
     registered_toolsets,
 )
 from ..toolsets.documents import DocumentsSource
@@ -34,6 +33,7 @@ from ..toolsets.mcp.toolset import McpSource, servers_named
 from ..toolsets.python import PythonSource
 from ..toolsets.web import WebSource
 from .bounds import Models
+from .control import caller
 from .options import SwarmOptions
 
 __all__ = [
@@ -192,7 +192,7 @@ async def catalogue_of_options(options: SwarmOptions) -> Catalogue:
     """
     servers = [McpSource(each, options.tool_limits) for each in await servers_named(options.mcp)]
     sources = [
-        *overridden_toolsets().values(),
+        *caller().toolsets.values(),
         *servers,
         *registered_toolsets().values(),
         *_built_in(options),

@@ -11,7 +11,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from ..errors import Category, ModelError, NoPlanError, RunDamagedError
-from ..models.provider_waits import waits_to
+from ..models.request_context import waits_to
 from ..plan.schedule import ConcurrencyLimits
 from ..store.accounts import Accounts
 from ..store.attempt import Usage
@@ -263,13 +263,13 @@ def _answered(result: SubagentResult) -> asyncio.Future[SubagentResult]:
 
 
 @asynccontextmanager
-async def accounted(ahead: PrestartedRequests) -> AsyncGenerator[None]:
+async def accounted(prestarted: PrestartedRequests) -> AsyncGenerator[None]:
     """End what was asked ahead of a plan that isn't written inside; its error says what it took."""
     try:
         yield
     except (ModelError, NoPlanError) as error:
-        await ahead.aclose()
-        if note := _note(ahead.ledger.accounts):
+        await prestarted.aclose()
+        if note := _note(prestarted.ledger.accounts):
             error.problem = f"{error.problem} {note}"
             error.args = (error.problem, *error.args[1:])
         raise

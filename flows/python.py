@@ -11,16 +11,17 @@ from typing import Any, cast
 from prefect.exceptions import PausedRun
 from pydantic import TypeAdapter
 
+from ..data_types import specified
 from ..errors import InputError
-from ..inputs.reading import Inputs, read_given
-from ..models.registry import RegisteredModel
+from ..inputs.reading import Inputs, read_inputs
+from ..models.names import RegisteredModel
 from ..plan.task_ir import TaskIR
 from ..store.event_buffer import EventBuffer
 from ..store.events import RunEvent
 from ..store.result import SwarmResult
 from ..text import whole_characters
 from .answer_type import answer_check, answer_problem
-from .approval import left_waiting
+from .approval import waiting_error
 from .control import RunControl, called_with, controlled, current_control, not_waiting
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
@@ -75,26 +76,21 @@ async def swarm(
         print(result.answer)
         ```
     """
-    named = {
-        "model": model,
-        "worker": worker,
-        "coder": coder,
-        "architect": architect,
-        "orchestrator": orchestrator,
-    }
-    changes: dict[str, Any] = {tier: given for tier, given in named.items() if given is not None}
+    changes: dict[str, Any] = specified(
+        model=model, worker=worker, coder=coder, architect=architect, orchestrator=orchestrator
+    )
     asked = None if output_type is None else _asked(output_type)
     if asked is not None:
         changes["answer_schema"] = asked.schema
     # Validated anew, so that models become the names that stand for them.
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
-    texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
+    texts = {} if inputs is None else await asyncio.to_thread(read_inputs, inputs)
     with called_with(inputs=texts, answer_type=asked and asked.adapter), not_waiting():
         try:
             result = await run(whole_characters(objective), plan=plan, options=chosen)
         except PausedRun as error:
-            raise left_waiting(error) from None
+            raise waiting_error(error) from None
         if asked is None or await asyncio.to_thread(
             answer_problem, result.answer, asked.schema, answer_check()
         ):

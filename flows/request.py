@@ -14,14 +14,14 @@ from ..quoting import Quote
 from ..store.attempt import Action, Attempt, Decision, excerpt
 from ..store.step import StepState
 from ..tasks.failure_router import Failure, feedback
+from ..tasks.subagent.asking import form_grammar, output_requirements
 from ..tasks.subagent.request import (
     BYTES_PER_TOKEN,
     NOT_ACCEPTED,
     SubagentRequest,
-    left_out_of,
+    omissions_of,
     tokens_of,
 )
-from ..tasks.subagent.request_settings import form_grammar, output_requirements
 from ..tasks.subagent.task import subagent
 from .bounds import call_limits
 from .context import RunContext
@@ -176,7 +176,7 @@ class Summaries:
             return request
         # Without their marks: a summary's room is part of its key, and runs began before there
         # were any.
-        cut = left_out_of(request, marked=False)
+        cut = omissions_of(request, marked=False)
         left_out = {part.name: part.of - part.tokens for part in cut}
         if not left_out:
             return request

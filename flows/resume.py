@@ -22,6 +22,7 @@ from prefect.exceptions import (
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
+from ..data_types import specified
 from ..errors import (
     InputError,
     RunCancelledError,
@@ -29,14 +30,14 @@ from ..errors import (
     RunNotFoundError,
     ServerError,
 )
-from ..models.registry import RegisteredModel
+from ..models.names import RegisteredModel
 from ..plan.documents import plan_from
 from ..plan.task_ir import TaskIR, stored_plan
 from ..store.protocol import RunStore, is_whole_id
 from ..store.result import SwarmResult
 from ..store.runs import find_run, open_run
 from ..tracing.spans import without_prefect_spans
-from .approval import left_waiting
+from .approval import waiting_error
 from .control import not_waiting
 from .fork import FinishedWork, ForkSource, finished_work, taken_by
 from .options import (
@@ -157,19 +158,14 @@ async def fork(
         print([step.id for step in result.steps if step.taken_from])
         ```
     """
-    named = {
-        "model": model,
-        "worker": worker,
-        "coder": coder,
-        "architect": architect,
-        "orchestrator": orchestrator,
-    }
-    given = {tier: value for tier, value in named.items() if value is not None}
-    prepared = prepare_fork(run, plan, again, {**(changes or {}), **given})
+    models = specified(
+        model=model, worker=worker, coder=coder, architect=architect, orchestrator=orchestrator
+    )
+    prepared = prepare_fork(run, plan, again, {**(changes or {}), **models})
     try:
         return await prepared.begin()
     except PausedRun as error:
-        raise left_waiting(error) from None
+        raise waiting_error(error) from None
 
 
 def _without_known(work: FinishedWork, plan: TaskIR) -> TaskIR | None:
@@ -315,15 +311,15 @@ async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
 
 
 async def _go_on(run: RunStore, flow_run: FlowRun, *, start_over: bool) -> SwarmResult:
-    given = flow_run.parameters
-    options = stored_options(given.get("options")).model_copy(update={"start_over": start_over})
-    parameters = {**given, "plan": stored_plan(given.get("plan")), "options": options}
+    before = flow_run.parameters
+    options = stored_options(before.get("options")).model_copy(update={"start_over": start_over})
+    parameters = {**before, "plan": stored_plan(before.get("plan")), "options": options}
     try:
         with without_prefect_spans(), not_waiting():
             going = run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
             result = await refused_in_short(going)
     except (Pause, PausedRun) as error:
-        raise left_waiting(error) from None
+        raise waiting_error(error) from None
     except CancelledRun:
         raise RunCancelledError(
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."

@@ -14,8 +14,8 @@ from ..errors import Category, RunCancelledError, RunDamagedError
 from ..gates import GateCache, gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
-from ..models.provider_waits import refused_providers, waits_to
 from ..models.remote import open_models
+from ..models.request_context import refused_providers, waits_to
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.schedule import RunStatus
 from ..plan.step import Agent, placed_steps
@@ -310,9 +310,9 @@ class Run:
         """Say what went wrong, in all steps and with the answer; "" if nothing did."""
         records = list(self.context.records.values())
         failed = [
-            f"{record.step.id}: {record.reason}"
+            f"{record.step.id}: {record.reason}{self._first_failed(record)}"
             for record in records
-            if record.output is None and record.status == "failed"
+            if record.output is None and record.status == "failed" and not record.parent
         ]
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.context.run.run_id} --max-tokens N"
@@ -326,6 +326,12 @@ class Run:
             advice if stopped else "",
         ]
         return excerpt(" ".join(filter(None, parts)), 2000)
+
+    def _first_failed(self, record: StepState) -> str:
+        """Say why the first member failed of a step that did, and of that one's in its turn."""
+        members = (self.context.records[name] for name in record.members)
+        lost = next((member for member in members if member.status == "failed"), None)
+        return f"; {lost.id}: {lost.reason}{self._first_failed(lost)}" if lost else ""
 
     def _result(
         self,
@@ -383,7 +389,7 @@ def _planned(plan: CompiledPlan) -> PlannedEvent:
                 id=step.id,
                 agent=step.agent,
                 tier=step.tier,
-                upstream=step.upstream,
+                upstream=step.needs,
                 optional=step.optional,
             )
             for step in plan.steps

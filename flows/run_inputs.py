@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..data_types import Frozen
 from ..errors import InputError, PlanError
-from ..inputs.reading import given_together
+from ..inputs.reading import merged_inputs
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
 from ..store.protocol import RunStore
 from .control import caller
@@ -78,20 +78,21 @@ def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-def keep_plan(run: RunStore, plan: TaskIR, given: object) -> None:
+def keep_plan(run: RunStore, plan: TaskIR, source: object) -> None:
     """Write a plan that a run is given into its folder, where the parameters may lack it.
 
     Args:
-        given: What the flow's parameters have of it.
+        source: What the flow's parameters have of it.
 
     Raises:
         StorageError: There is no room for it.
     """
-    if isinstance(given, PlanReference) or _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4:
+    is_large = _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4
+    if is_large or isinstance(source, PlanReference):
         run.write_record("source_plan", _SourcePlan(plan=plan))
 
 
-def plan_of_run(run: RunStore, given: TaskIR | PlanReference | None) -> TaskIR | None:
+def plan_of_run(run: RunStore, source: TaskIR | PlanReference | None) -> TaskIR | None:
     """Return the plan that a run was given; what its folder has comes before a file.
 
     Raises:
@@ -99,12 +100,12 @@ def plan_of_run(run: RunStore, given: TaskIR | PlanReference | None) -> TaskIR |
         PlanError: The file is not a plan.
         RunDamagedError: The run's folder has something else in its place.
     """
-    if not isinstance(given, PlanReference):
-        return given
-    if (kept := run.record("source_plan", _SourcePlan)) is not None:
-        return kept.plan
-    if given.path:
-        return load_plan(Path(given.path))
+    if not isinstance(source, PlanReference):
+        return source
+    if (stored := run.record("source_plan", _SourcePlan)) is not None:
+        return stored.plan
+    if source.path:
+        return load_plan(Path(source.path))
     raise InputError(
         f"The plan of run {run.run_id} is too large for a flow run's parameters, and "
         f"{run.place()} doesn't have it.",
@@ -142,7 +143,7 @@ def keep_inputs(run: RunStore, parameter: Mapping[str, str] | None) -> None:
             f"{run.place()} doesn't have them.",
             "Run the objective anew, with its inputs.",
         )
-    if texts := given_together(parameter or {}, caller().inputs):
+    if texts := merged_inputs(parameter or {}, caller().inputs):
         run.write_inputs(texts)
 
 

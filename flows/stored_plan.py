@@ -26,7 +26,7 @@ from ..store.step import StepState, TakenFrom
 from ..tasks.planner.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from ..tasks.subagent.task import subagent
-from ..toolsets.journal import answers_kept
+from ..toolsets.journal import stored_answers
 from .bounds import Ledger
 from .options import SwarmOptions
 from .prefect_io.task_runs import state_of
@@ -142,7 +142,7 @@ class StoredRecall(_WithState):
 
 
 K = TypeVar("K", StoredExploration, StoredFacts, StoredPlanning, StoredRecall)
-_Kept = StoredExploration | StoredFacts | StoredPlanning | StoredRecall
+_Record = StoredExploration | StoredFacts | StoredPlanning | StoredRecall
 _KINDS: dict[type[BaseModel], RecordKind] = {
     StoredExploration: "exploration",
     StoredFacts: "facts",
@@ -164,9 +164,9 @@ def load(run: RunStore, kind: type[K], edits: int = 0) -> K | None:
     return None
 
 
-def save(run: RunStore, kept: _Kept, edits: int = 0) -> None:
+def save(run: RunStore, stored: _Record, edits: int = 0) -> None:
     """Keep it; `edits` is how often the plan has been edited."""
-    run.write_record(_KINDS[type(kept)], kept, _key(edits))
+    run.write_record(_KINDS[type(stored)], stored, _key(edits))
 
 
 def _key(edits: int) -> str:
@@ -207,7 +207,7 @@ def open_ledger(
 
     accounts = run.accounts()
     ledger = Ledger(_budget(options), started_at, accounts, prices, write=write)
-    if accounts.settled or accounts.left_open:
+    if accounts.settled or accounts.open_bookings:
         ledger.is_stored = is_stored
     return ledger
 
@@ -294,7 +294,7 @@ def _is_current(booking: Booking, again: dict[str, int]) -> bool:
 def _is_journaled(run: RunStore, booking: Booking) -> bool:
     """Whether all that an attempt with tools was answered is in its journal."""
     with suppress(RunDamagedError):
-        return answers_kept(run, booking.key) >= booking.usage.requests
+        return stored_answers(run, booking.key) >= booking.usage.requests
     return False
 
 

@@ -11,7 +11,7 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
 from pydantic import BeforeValidator, WithJsonSchema
 
-from ..blocks.failure_policy import FailurePolicy
+from ..blocks import FailurePolicy
 from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline
 from ..metrics.clock import run_time
@@ -103,8 +103,8 @@ async def swarm(
             try:
                 return await _execute(run, desk, objective, plan, options)
             except RunWaitingError as error:
-                waiting, left = error, leave(desk, error)
-        return _in_place_of_result(await report_suspended(desk, left, waiting))
+                waiting, suspended = error, leave(desk, error)
+        return _in_place_of_result(await report_suspended(desk, suspended, waiting))
     except RunCancelledError as error:
         message = f"{visible(str(error))} Resume it with: resume {run.run_id}"
         return _in_place_of_result(Cancelled(message=message))
@@ -155,7 +155,7 @@ def _begin(
     run: RunStore,
     flow_run_id: str,
     objective: str,
-    given: TaskIR | PlanReference | None,
+    supplied: TaskIR | PlanReference | None,
     inputs: dict[str, str] | None,
     options: SwarmOptions,
     fork: ForkSource | None,
@@ -165,12 +165,12 @@ def _begin(
         raise InputError("The objective is empty.", "State it.")
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
-    plan = plan_of_run(run, given)
+    plan = plan_of_run(run, supplied)
     if not run.about():
         options.refuse_secrets()
         if plan is not None:
             check_objective(plan, objective)
-            keep_plan(run, plan, given)
+            keep_plan(run, plan, supplied)
         keep_inputs(run, inputs)
         if fork is not None:
             _check_without_inputs(run)
@@ -180,9 +180,9 @@ def _begin(
 
 
 def _check_without_inputs(run: RunStore) -> None:
-    if given := stored_inputs(run):
+    if supplied := stored_inputs(run):
         raise InputError(
-            f"A fork was given the input {next(iter(given))!r} in addition to its plan.",
+            f"A fork was given the input {next(iter(supplied))!r} in addition to its plan.",
             "Put it into the plan's own inputs.",
         )
 

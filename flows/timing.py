@@ -24,8 +24,7 @@ from ..store.step import StepState
 from ..tasks.subagent.request import SubagentResult
 from ..text import duration
 from ..tracing import Attributes, fail, is_traced, span
-from ..tracing.provider import content_setting_read, flush
-from ..tracing.spans import begin, inside, without_prefect_spans
+from ..tracing.spans import begin, content_setting_read, flush, inside, without_prefect_spans
 from .options import SwarmOptions
 
 __all__ = [
@@ -50,11 +49,11 @@ _logger = logging.getLogger("prefect_swarm.runs")
 def steady_clock(run: RunStore) -> Generator[None]:
     """Let time pass steadily, from where an earlier process of the run had come to."""
     with clock_of_run(_last_moment(run)) as clock:
-        if clock.ahead_s > _LEAST_S:
+        if clock.offset_s > _LEAST_S:
             _logger.warning(
                 "The clock is %s behind the last event of run %s: it was set back. How long the "
                 "run stood still isn't known, and doesn't count.",
-                duration(clock.ahead_s),
+                duration(clock.offset_s),
                 run.run_id,
             )
         try:

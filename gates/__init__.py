@@ -27,10 +27,11 @@ from .pipeline import (
     PipelineResult,
     build_pipeline,
     check,
+    find_gate,
+    gates,
     ready_for,
     run_pipeline,
 )
-from .registry import find_gate, gates
 
 __all__ = [
     "DEFAULT_GATES",

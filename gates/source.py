@@ -78,8 +78,8 @@ def find_tool(name: str, package: str) -> str:
     Raises:
         GateError: There is none; the fix names the package that has it.
     """
-    beside = Path(sysconfig.get_path("scripts"), name)
-    found = str(beside) if beside.exists() else shutil.which(name)
+    own = Path(sysconfig.get_path("scripts"), name)
+    found = str(own) if own.exists() else shutil.which(name)
     if found is None:
         raise GateError(f"{name} isn't installed.", f"pip install {package}")
     return found

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-__all__ = ["BoundError", "ProcessBounds", "answer_within"]
+__all__ = ["BOUNDED_WORK", "BoundError", "ProcessBounds", "answer_within"]
 
+BOUNDED_WORK = Path(__file__).with_name("bounded_work.py")
+"""Our script for a PDF's text, and for patterns without a match."""
 _WAITING = 5
 """Times its computing that it may take by the clock: a machine may have much else to do."""
 _NO_MEMORY = 3
@@ -65,10 +67,10 @@ def answer_within(script: Path, data: bytes, bounds: ProcessBounds, word: str = 
         BoundError: It took too much, failed, or can't be started.
     """
     try:
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as answer:
-            given.write(data)
-            given.seek(0)
-            code = _ended((str(script), word), given, answer, bounds)
+        with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as answer:
+            input_file.write(data)
+            input_file.seek(0)
+            code = _ended((str(script), word), input_file, answer, bounds)
             answer.seek(0)
             written = answer.read(bounds.answer_bytes + 1)
     except OSError as error:
@@ -85,14 +87,14 @@ def answer_within(script: Path, data: bytes, bounds: ProcessBounds, word: str = 
 
 
 def _ended(
-    command: tuple[str, str], given: IO[bytes], answer: IO[bytes], bounds: ProcessBounds
+    command: tuple[str, str], input_file: IO[bytes], answer: IO[bytes], bounds: ProcessBounds
 ) -> int:
     most = (max(1, round(bounds.seconds)), bounds.memory_bytes, bounds.answer_bytes)
     options = ("-I", "-S", "-B", "-c", _BOOT)
     argv = [sys.executable, *options, *command, *map(str, most), *sys.path]
     process = subprocess.Popen(  # noqa: S603 - a script of ours
         argv,
-        stdin=given,
+        stdin=input_file,
         stdout=answer,
         stderr=subprocess.DEVNULL,
         env={"LANG": "C.UTF-8"},

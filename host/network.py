@@ -54,10 +54,10 @@ def no_proxy_variables(environment: Mapping[str, str]) -> dict[str, str]:
     if not proxied:
         # Alone, the variable would hide the proxies that macOS and Windows have in their settings.
         return {name: _joined(_readable(value)) for name, value in present.items()}
-    given = dict.fromkeys(_NO_PROXY_NAMES, "") | present
+    variables = dict.fromkeys(_NO_PROXY_NAMES, "") | present
     if len(present) == 1:
-        given = dict.fromkeys(_NO_PROXY_NAMES, *present.values())
-    return {name: _joined([*_readable(value), *_LOOPBACK]) for name, value in given.items()}
+        variables = dict.fromkeys(_NO_PROXY_NAMES, *present.values())
+    return {name: _joined([*_readable(value), *_LOOPBACK]) for name, value in variables.items()}
 
 
 def _names_proxy(variable: tuple[str, str]) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Literal
 
 from ..errors import InputError
 from ..files import decoded
-from ..host.bounded import BoundError, ProcessBounds, answer_within
+from ..host.bounded import BOUNDED_WORK, BoundError, ProcessBounds, answer_within
 from ..text import one_line, whole_characters
 
 __all__ = [
@@ -177,7 +177,6 @@ def check_total(total: int) -> None:
         )
 
 
-_GUEST = Path(__file__).with_name("pdf_guest.py")
 _BOUNDS = ProcessBounds(MAX_PDF_S, answer_bytes=MAX_PDF_BYTES)
 _FIXES = {
     "time": "Save it anew in a viewer, or give only the pages that are needed.",
@@ -202,7 +201,9 @@ def pdf_text(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> str:
             more than it may.
     """
     try:
-        found: dict[str, Any] = json.loads(answer_within(_GUEST, data, bounds, str(MAX_PAGES)))
+        found: dict[str, Any] = json.loads(
+            answer_within(BOUNDED_WORK, data, bounds, f"pages {MAX_PAGES}")
+        )
     except BoundError as error:
         raise InputError(
             f"The {name} can't be read as a PDF: {error}.", _FIXES[error.over]

@@ -24,9 +24,9 @@ __all__ = [
     "Inputs",
     "check_inputs",
     "files_in",
-    "given_together",
+    "merged_inputs",
     "read_file",
-    "read_given",
+    "read_inputs",
     "read_paths",
 ]
 
@@ -118,17 +118,17 @@ def read_paths(paths: Iterable[Path]) -> dict[str, str]:
     return texts
 
 
-def read_given(given: Inputs) -> dict[str, str]:
+def read_inputs(supplied: Inputs) -> dict[str, str]:
     """Read what Python code gives.
 
     Raises:
         InputError: As `read_paths` and `check_inputs` say.
     """
-    if isinstance(given, str | Path):
-        return read_paths([Path(given)])
-    if not isinstance(given, Mapping):
-        return read_paths(map(Path, given))
-    by_name = cast("Mapping[str, str | Path]", given)
+    if isinstance(supplied, str | Path):
+        return read_paths([Path(supplied)])
+    if not isinstance(supplied, Mapping):
+        return read_paths(map(Path, supplied))
+    by_name = cast("Mapping[str, str | Path]", supplied)
     texts = {
         name: whole_characters(value) if isinstance(value, str) else read_file(value)
         for name, value in by_name.items()
@@ -155,7 +155,7 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
     check_total(sum(len(text.encode()) for text in inputs.values()))
 
 
-def given_together(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
+def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
     """Return the texts, by name, of two that give some, checked as a whole.
 
     Raises:

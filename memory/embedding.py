@@ -279,9 +279,9 @@ def prompt_vectors(
     """
     name, width = embedder.name, embedder.dimension
     texts = {entry.episode.digest: entry.episode.prompt for entry in entries}
-    kept = log.vectors(name, list(texts))
+    stored = log.vectors(name, list(texts))
     # A vector of another width isn't this embedder's.
-    known = {digest: row for digest, row in kept.items() if row.shape == (width,)}
+    known = {digest: row for digest, row in stored.items() if row.shape == (width,)}
     missing = [digest for digest in texts if digest not in known]
     for start in range(0, len(missing), _STORED_VECTORS_BATCH):
         part = missing[start : start + _STORED_VECTORS_BATCH]

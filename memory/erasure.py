@@ -314,17 +314,17 @@ def make_selection(
     """
     from .log.rows import check_forgettable
 
-    given = {"run": run, "step": step, "persona": persona, "containing": containing}
-    for name, value in given.items():
+    criteria = {"run": run, "step": step, "persona": persona, "containing": containing}
+    for name, value in criteria.items():
         if value is not None and not value.strip():
             raise InputError(f"{mark}{name} is empty.", "Say which, or leave it out.")
-    if everything and (before is not None or any(given.values())):
+    if everything and (before is not None or any(criteria.values())):
         raise InputError(
             f"{mark}everything was given with a condition.",
             "Nothing was removed. Give either a condition or everything.",
         )
     time = None if before is None else _to_timestamp(before, mark)
-    which = Selection.model_validate({**given, "before": time, "everything": everything})
+    which = Selection.model_validate({**criteria, "before": time, "everything": everything})
     check_forgettable(which)
     return which
 

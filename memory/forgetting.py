@@ -249,19 +249,19 @@ def forget_selection(
     """
     # First: what the memory raises at its end must not keep this from being done.
     elsewhere = None if traces is None else remove_traces(traces)
-    kept: set[str] = set()
+    remaining: set[str] = set()
     if not meant:
         # An earlier call may have been killed halfway.
-        _rewrite(store, kept)
-        _finish(store, kept)
+        _rewrite(store, remaining)
+        _finish(store, remaining)
         return Forgotten(elsewhere=elsewhere)
     write_mark(store.place.folder)
     # The log goes last: killed before that, the same call finds all of it again.
-    decisions = _forget_decisions(store.personas, meant, kept)
+    decisions = _forget_decisions(store.personas, meant, remaining)
     count = len(meant.entries)
-    with _noting(kept):
+    with _noting(remaining):
         count = len(store.log.forget(meant.namespace, meant.which))
-    return Forgotten(count, meant.personas, decisions, _finish(store, kept), elsewhere)
+    return Forgotten(count, meant.personas, decisions, _finish(store, remaining), elsewhere)
 
 
 def finish_forgetting(store: Store) -> None:
@@ -273,31 +273,31 @@ def finish_forgetting(store: Store) -> None:
         MemoryStoreError: The memory can't be written.
     """
     mark = read_mark(store.place.folder)
-    kept: set[str] = set()
-    _rewrite(store, kept)
+    remaining: set[str] = set()
+    _rewrite(store, remaining)
     _remove_derived(store)
     if mark is None or mark.stage == "bytes":
-        _settle(store, kept)
+        _settle(store, remaining)
     elif (unfinished := find_unfinished(store)) is not None:
         raise ForgettingUnfinishedError(unfinished.problem, unfinished.advice, unfinished.files)
 
 
-def _forget_decisions(store: PersonaStore, meant: ResolvedSelection, kept: set[str]) -> int:
+def _forget_decisions(store: PersonaStore, meant: ResolvedSelection, remaining: set[str]) -> int:
     """Remove the personas, and from what was decided of others the keys and the text."""
     changed = 0
     names = (None,) if meant.which.everything else meant.personas
     for name in names:
-        with _noting(kept):
+        with _noting(remaining):
             changed += store.forget(meant.namespace, name)
     if not meant.which.everything:
         keys = {entry.episode.key for entry in meant.entries}
-        with _noting(kept):
+        with _noting(remaining):
             changed += store.scrub(meant.namespace, keys, meant.which.containing)
     return changed
 
 
 @contextmanager
-def _noting(kept: set[str]) -> Generator[None]:
+def _noting(remaining: set[str]) -> Generator[None]:
     """Go on where a reader keeps bytes, and note in which files: the rest is removed all the same.
 
     What is inside has done its work when it raises that.
@@ -305,14 +305,14 @@ def _noting(kept: set[str]) -> Generator[None]:
     try:
         yield
     except ForgettingUnfinishedError as error:
-        kept.update(error.files)
+        remaining.update(error.files)
 
 
-def _rewrite(store: Store, kept: set[str]) -> None:
-    with _noting(kept):
+def _rewrite(store: Store, remaining: set[str]) -> None:
+    with _noting(remaining):
         store.log.vacuum()
     if store.has_personas:
-        with _noting(kept):
+        with _noting(remaining):
             store.personas.vacuum()
 
 
@@ -324,34 +324,34 @@ def _remove_derived(store: Store) -> None:
     remove_void(store.place.folder, store.log.forgotten())
 
 
-def _finish(store: Store, kept: set[str]) -> int | None:
+def _finish(store: Store, remaining: set[str]) -> int | None:
     """Rebuild the index if there is one, and return its number."""
-    from .index.build import build_index
     from .index.generation import read_pointer
     from .learning.beliefs import clear_beliefs
+    from .store import build_index
 
     if read_pointer(store.place.folder) is None:
         _remove_derived(store)
-        _settle(store, kept)
+        _settle(store, remaining)
         return None
     clear_beliefs(store.place.folder)
     try:
         generation = build_index(store).generation
     except MemoryStoreError as error:
         _remove_derived(store)
-        _settle(store, kept)
+        _settle(store, remaining)
         raise MemoryStoreError(
             f"It is forgotten, but the index can't be built without it: {error.problem}",
             "Until then the log is searched. Build it: prefect-swarm memory rebuild",
         ) from error
-    _settle(store, kept)
+    _settle(store, remaining)
     return generation
 
 
-def _settle(store: Store, kept: set[str]) -> None:
+def _settle(store: Store, remaining: set[str]) -> None:
     """Take the mark away if nothing is left; else write down what is, and raise it."""
     folder = store.place.folder
-    files = tuple(sorted({*kept, *void_files(folder, store.log.forgotten())}))
+    files = tuple(sorted({*remaining, *void_files(folder, store.log.forgotten())}))
     if not files:
         clear_mark(folder)
         return

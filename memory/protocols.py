@@ -6,7 +6,6 @@ Every implementation passes the conformance suite in `tests/support/memory/confo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from .episode import Episode, EpisodeKey, LogEntry, Selection
 
-__all__ = ["Embedder", "EpisodeLog", "Graph", "Match", "VectorIndex", "Vectors"]
+__all__ = ["Embedder", "EpisodeLog", "Graph", "Match", "Vectors"]
 
 
 Vectors = NDArray[np.float32]
@@ -109,20 +108,6 @@ class Match(NamedTuple):
 
     position: int
     similarity: float
-
-
-class VectorIndex(Protocol):
-    """Vectors by position. Built once, written to a file, then only read."""
-
-    def add(self, positions: Sequence[int], vectors: Vectors) -> None: ...
-
-    def search(self, vector: NDArray[np.float32], k: int) -> list[Match]:
-        """The k most similar, best first; ties by position."""
-        ...
-
-    def positions(self) -> frozenset[int]: ...
-
-    def write(self, path: Path) -> None: ...
 
 
 class Graph(Protocol):

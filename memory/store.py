@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,13 +25,13 @@ __all__ = [
     "EpisodeCache",
     "Place",
     "Store",
+    "build_index",
     "close_stores",
     "configured_place",
     "find_open_store",
     "open_configured_store",
     "open_store",
 ]
-
 
 _LOG = "episodes.sqlite"
 _PERSONAS = "personas.sqlite"
@@ -272,7 +273,7 @@ class EpisodeCache:
         self._log = log
         self._most = most
         self._lock = threading.Lock()
-        self._kept: dict[int, Episode] = {}
+        self._cached: dict[int, Episode] = {}
         self._forgotten = -1
 
     def at(self, positions: Sequence[int]) -> dict[int, Episode]:
@@ -285,8 +286,8 @@ class EpisodeCache:
         forgotten = self._log.forgotten()
         with self._lock:
             if forgotten != self._forgotten:
-                self._kept, self._forgotten = {}, forgotten
-            found = {each: self._kept[each] for each in positions if each in self._kept}
+                self._cached, self._forgotten = {}, forgotten
+            found = {each: self._cached[each] for each in positions if each in self._cached}
         if missing := [each for each in positions if each not in found]:
             found |= self._log.at(missing)
         with self._lock:
@@ -297,8 +298,29 @@ class EpisodeCache:
     def _keep(self, found: dict[int, Episode]) -> None:
         # Those that were asked for last stand last.
         for position in found:
-            self._kept.pop(position, None)
-        self._kept |= found
-        if (excess := len(self._kept) - self._most) > 0:
-            for position in [*self._kept][:excess]:
-                del self._kept[position]
+            self._cached.pop(position, None)
+        self._cached |= found
+        if (excess := len(self._cached) - self._most) > 0:
+            for position in [*self._cached][:excess]:
+                del self._cached[position]
+
+
+_PATIENCE_S = 120.0
+_PAUSE_S = 0.2
+
+
+def build_index(store: Store, *, full: bool = False) -> Consolidation:
+    """Bring the index up to the log's end; wait while another process is doing so.
+
+    Raises:
+        MemoryStoreError: The index can't be built, or the other process takes too long.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while (done := store.consolidate(full=full)).status == "busy":
+        if time.monotonic() > deadline:
+            raise MemoryStoreError(
+                f"Another process is building the index in {store.place.folder} all the time.",
+                "Try again when it has ended: prefect-swarm memory rebuild",
+            )
+        time.sleep(_PAUSE_S)
+    return done

@@ -41,7 +41,7 @@ class RunClock:
 
     began_at: float
     began_s: float
-    ahead_s: float = 0.0
+    offset_s: float = 0.0
     steady: Callable[[], float] = field(default=time.monotonic)
 
     @classmethod
@@ -60,12 +60,16 @@ class RunClock:
 
         A machine that sleeps is the same as one whose clock is set forwards: it did nothing.
         """
-        return _wall() - self.now() + self.ahead_s
+        return _wall() - self.now() + self.offset_s
 
 
 _clock: ContextVar[RunClock | None] = ContextVar("swarm_run_clock", default=None)
+"""The clock of the run around; `clock_of_run` alone sets and resets it.
+
+Models, tools and events read the time, and none of them gets the run's context.
+"""
 _going_on: list[RunClock] = []
-"""For threads and screens that are outside the run's context."""
+"""Clocks of all runs of the process, for threads and screens outside a run's context."""
 
 
 def run_time() -> float:

@@ -203,16 +203,16 @@ def _needed(
     """Return the steps that a step had waited for; in place of those that never ran, theirs."""
     found: set[str] = set()
     seen: set[str] = set()
-    left = [*upstream.get(step, ())]
-    while left:
-        name = left.pop()
+    remaining = [*upstream.get(step, ())]
+    while remaining:
+        name = remaining.pop()
         if name in seen:
             continue
         seen.add(name)
         if turns.get(name):
             found.add(name)
         else:
-            left += upstream.get(name, ())
+            remaining += upstream.get(name, ())
     return found
 
 
@@ -242,8 +242,8 @@ class _Fill:
 
     def _earlier(self, since: float, until: float) -> Sequence[Stretch]:
         """What a process did in some time before it ended: nothing of it was kept."""
-        left = [gap.started_at for gap in self.around.gaps if since < gap.started_at < until]
-        return [Stretch(kind="earlier", started_at=since, ended_at=max(left))] if left else ()
+        began = [gap.started_at for gap in self.around.gaps if since < gap.started_at < until]
+        return [Stretch(kind="earlier", started_at=since, ended_at=max(began))] if began else ()
 
 
 def _rest(turn: Turn, kind: TimeKind) -> Stretch:
@@ -292,7 +292,7 @@ class _Timeline:
     _is_planned: bool = False
     _waits: int = 0
     _waits_since: float = 0.0
-    _left_waiting: bool = False
+    _waits_for_person: bool = False
     _asked: dict[str, AskedEvent] = field(default_factory=dict[str, AskedEvent])
     _decided_at: list[float] = field(default_factory=list[float])
     _gaps: list[_Gap] = field(default_factory=list["_Gap"])
@@ -315,7 +315,7 @@ class _Timeline:
             case AnsweredEvent():
                 self._answer(event)
             case FinishedEvent():
-                self._left_waiting = event.status == "waiting"
+                self._waits_for_person = event.status == "waiting"
             case _:
                 pass
 
@@ -327,11 +327,11 @@ class _Timeline:
         return Around(tuple(gaps), tuple(self._found))
 
     def _begin(self, event: BeganEvent) -> None:
-        decided = len(self._decided_at) if self._left_waiting else None
+        decided = len(self._decided_at) if self._waits_for_person else None
         self._gaps.append(_Gap(event.left_at or event.at, event.at, decided))
         self.began_at = event.at
         self._planning_at, self._is_planned = None, False
-        self._waits, self._left_waiting = 0, False
+        self._waits, self._waits_for_person = 0, False
 
     def _plan(self, at: float) -> None:
         if self._planning_at is not None:

@@ -23,7 +23,7 @@ from .answers.provider_errors import read_error
 from .answers.stream import read_response
 from .answers.usage import ESTIMATED, measured
 from .limiter import ALONE, MOST, Limiter, Patience, fault_of, limiter_of
-from .provider_waits import note_refused, refused_once
+from .request_context import note_refused, refused_once
 from .streaming import request_streaming
 
 __all__ = ["LimitedModel", "open_limiters", "provider_name"]

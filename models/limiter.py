@@ -27,8 +27,7 @@ from pydantic_ai.exceptions import (
 
 from ..host.network import certificate_problem
 from .answers.provider_errors import words_of
-from .provider_waits import waiting
-from .request_context import Waiting
+from .request_context import Waiting, waiting
 
 __all__ = [
     "ALONE",

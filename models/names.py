@@ -1,30 +1,39 @@
-"""Facts about a model from its name: parts of the name, profile, and price of tokens."""
+"""Names of models: their parts, profile and price of tokens, and what is registered under one."""
 
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from pydantic import Field
 
 from ..data_types import Frozen
-from ..errors import InputError
-from ..host.url_secrets import masked_urls, secret_in
+from ..errors import InputError, ModelError
+from ..host.secrets import masked_urls, secret_in
+
+if TYPE_CHECKING:
+    from pydantic_ai import Agent
+    from pydantic_ai.models import Model
 
 __all__ = [
     "EMBEDDED",
     "FREE",
     "PYTHON",
-    "REMOTE_CONCURRENCY",
     "Price",
     "Profile",
+    "RegisteredModel",
     "is_variable",
     "look_up",
     "model_names",
     "price_of_name",
     "refuse_secrets",
+    "register_model",
+    "registered_model",
     "servers_of",
     "with_key",
     "without_place",
@@ -135,7 +144,7 @@ def with_key(text: str, variable: str | None, servers: frozenset[str] | None = N
     return ",".join(map(keyed, model_names(text)))
 
 
-REMOTE_CONCURRENCY = 32
+_REMOTE_CONCURRENCY = 32
 """Requests under way at a provider; a provider that refuses some is sent fewer."""
 
 
@@ -156,7 +165,7 @@ class Profile(Frozen):
     sample_temperature: float | None = Field(
         default=None, description="Sampling temperature of further samples of an answer."
     )
-    concurrency: int = Field(default=REMOTE_CONCURRENCY, ge=1, description="Requests in parallel.")
+    concurrency: int = Field(default=_REMOTE_CONCURRENCY, ge=1, description="Requests in parallel.")
     feedback_chars: int = Field(
         default=4000, ge=1, description="Characters of what was wrong that an attempt reads."
     )
@@ -236,3 +245,47 @@ def _usd(
         return float(calc_price(usage, model, provider_id=provider).total_price)
     except (LookupError, ValueError):
         return None
+
+
+RegisteredModel: TypeAlias = "Model | Agent[Any, Any]"
+
+
+# Put in by `register_model`, where options take a model in a name's place; found by
+# `registered_model` when the name is resolved. A flow's parameters are stored as JSON, which a
+# model is not.
+_registered: dict[str, RegisteredModel] = {}
+_lock = threading.Lock()
+
+
+def register_model(model: RegisteredModel) -> str:
+    """Return the name that stands for a model in this process alone, the same each time."""
+    with _lock:
+        for name, known in _registered.items():
+            if known is model:
+                return name
+        name = f"{PYTHON}{_label(model)}#{uuid4().hex[:8]}"
+        _registered[name] = model
+        return name
+
+
+def registered_model(name: str) -> RegisteredModel:
+    """Return the model of a name.
+
+    Raises:
+        ModelError: It was registered in another process.
+    """
+    try:
+        return _registered[name]
+    except KeyError:
+        raise ModelError(
+            f"The model {name!r} was given in Python, in another process.",
+            "Give it again with override_models, or name another model.",
+        ) from None
+
+
+def _label(model: RegisteredModel) -> str:
+    from pydantic_ai.models import Model
+
+    label = model.model_name if isinstance(model, Model) else model.name or "agent"
+    # A comma would end the name.
+    return label.replace(",", "+")

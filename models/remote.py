@@ -29,7 +29,7 @@ from pydantic_ai.usage import RequestUsage
 from pydantic_core import to_json
 
 from ..errors import InputError, ModelError
-from ..host.url_secrets import secret_in
+from ..host.secrets import secret_in
 from ..tracing import request_tracing
 from .answers.reasoning import NO_TAGS
 from .answers.usage import ESTIMATED, bound_answers
@@ -180,8 +180,8 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
-    given = {"base_url": base_url, "api_key": api_key}
-    options = {key: value for key, value in given.items() if value}
+    arguments = {"base_url": base_url, "api_key": api_key}
+    options = {key: value for key, value in arguments.items() if value}
 
     def make_provider(provider: str) -> Provider[Any]:
         return infer_provider_class(provider)(**options)

@@ -1,4 +1,4 @@
-"""What surrounds a request to a model: where its text and its waits go, its clock, and refusals.
+"""What surrounds a request to a model: text, waits, clock, refusals, and models put in its place.
 
 Models and limiters find it in one context variable, since no request hands them anything.
 """
@@ -6,26 +6,36 @@ Models and limiters find it in one context variable, since no request hands them
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic_ai.exceptions import ModelAPIError
+from ..metrics.clock import run_time
+
+if TYPE_CHECKING:
+    from pydantic_ai.exceptions import ModelAPIError
+
+from .names import RegisteredModel
 
 __all__ = [
-    "Key",
-    "RequestContext",
     "Streaming",
     "TextSink",
     "Timer",
     "Waiting",
     "current_request",
+    "note_refused",
+    "refused_once",
+    "refused_providers",
     "request_context",
+    "timed",
+    "waiting",
+    "waits_to",
 ]
 
-Key = tuple[str, ...]
+
+_Key = tuple[str, ...]
 
 
 class TextSink(Protocol):
@@ -84,7 +94,7 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestContext:
+class _RequestContext:
     """What surrounds the requests that are made here.
 
     Attributes:
@@ -93,18 +103,20 @@ class RequestContext:
         timer: Notes those waits.
         refused: What refused for good in this run; None outside of one. Another run may come with
             another key, or after the account was topped up.
+        overrides: Models and agents that stand in a tier's place, by the tier.
     """
 
     streaming: Streaming | None = None
     on_wait: Callable[[Waiting | None], None] | None = None
     timer: Timer | None = None
-    refused: dict[Key, ModelAPIError] | None = None
+    refused: dict[_Key, ModelAPIError] | None = None
+    overrides: Mapping[str, RegisteredModel] = field(default_factory=dict[str, RegisteredModel])
 
 
-_context: ContextVar[RequestContext] = ContextVar("model_request", default=RequestContext())  # noqa: B039 - frozen
+_context: ContextVar[_RequestContext] = ContextVar("model_request", default=_RequestContext())  # noqa: B039 - frozen
 
 
-def current_request() -> RequestContext:
+def current_request() -> _RequestContext:
     """Return what surrounds the requests that are made here."""
     return _context.get()
 
@@ -117,3 +129,68 @@ def request_context(**changes: Any) -> Generator[None]:
         yield
     finally:
         _context.reset(token)
+
+
+@contextmanager
+def refused_providers() -> Generator[None]:
+    """Remember, for the requests inside, what refuses for good."""
+    with request_context(refused={}):
+        yield
+
+
+def note_refused(key: _Key, error: ModelAPIError) -> None:
+    """Remember a refusal, if this is within a run."""
+    if (refused := current_request().refused) is not None:
+        refused.setdefault(key, error)
+
+
+def refused_once(*keys: _Key) -> ModelAPIError | None:
+    """Return the refusal that one of these met before in this run, if any."""
+    refused = current_request().refused or {}
+    return next((refused[key] for key in keys if key in refused), None)
+
+
+@contextmanager
+def waits_to(sink: Callable[[Waiting | None], None]) -> Generator[None]:
+    """Pass on the waits inside: each when it begins, and None when it is over."""
+    with request_context(on_wait=sink):
+        yield
+
+
+@asynccontextmanager
+async def timed(seconds: float | None, timer: Timer | None = None) -> AsyncGenerator[Timer]:
+    """Bound the work inside; waits for providers don't count, but are noted in the timer.
+
+    Raises:
+        TimeoutError: The work took longer.
+    """
+    async with asyncio.timeout(seconds) as deadline:
+        timer = timer or Timer()
+        timer.deadline = deadline
+        with request_context(timer=timer):
+            yield timer
+
+
+@contextmanager
+def waiting(wait: Waiting) -> Generator[None]:
+    """Tell of a wait, and stop the clock of the deadline around it."""
+    timer, emit = current_request().timer, current_request().on_wait
+    now = asyncio.get_running_loop().time
+    began = now()
+    deadline = timer.deadline if timer else None
+    ends = deadline.when() if deadline else None
+    if deadline and ends is not None:
+        deadline.reschedule(None)
+    if emit:
+        emit(wait)
+    try:
+        yield
+    finally:
+        waited = now() - began
+        if timer:
+            timer.waited_s += waited
+            timer.waits.append((run_time() - waited, run_time()))
+        if deadline and ends is not None and not deadline.expired():
+            deadline.reschedule(ends + waited)
+        if emit:
+            emit(None)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from ..data_types import specified
 from ..errors import (
     ContextTooSmallError,
     InputError,
@@ -26,13 +26,22 @@ from ..errors import (
     UnavailableError,
 )
 from ..host.network import CA_FIX, certificate_problem
+from ..host.secrets import masked_urls, secret_in
 from ..host.system import require_llama_cpp
-from ..host.url_secrets import masked_urls, secret_in
 from .answers.provider_errors import words_of
 from .limited_model import LimitedModel, provider_name
 from .limiter import ALONE, WITH_FALLBACK, Patience, fault_of
-from .names import FREE, PYTHON, Price, Profile, look_up, model_names, refuse_secrets
-from .registry import RegisteredModel, registered_model
+from .names import (
+    FREE,
+    PYTHON,
+    Price,
+    Profile,
+    RegisteredModel,
+    look_up,
+    model_names,
+    refuse_secrets,
+    registered_model,
+)
 from .remote import (
     MODEL_FORMS,
     AgentModel,
@@ -42,6 +51,7 @@ from .remote import (
     models_of_loop,
     remote_model,
 )
+from .request_context import current_request, request_context
 
 if TYPE_CHECKING:
     from .llama.model import LlamaCppModel
@@ -70,10 +80,6 @@ def local_model(model: Model) -> LlamaCppModel | None:
     return model if isinstance(model, LlamaCppModel) else None
 
 
-# Put in by `override_models`, found by `resolve_model` in the task runs that are started inside.
-_overrides: ContextVar[Mapping[str, RegisteredModel]] = ContextVar("model_overrides")
-
-
 @contextmanager
 def override_models(
     *,
@@ -90,18 +96,9 @@ def override_models(
             await swarm("...")
         ```
     """
-    given = {
-        "worker": worker,
-        "coder": coder,
-        "architect": architect,
-        "orchestrator": orchestrator,
-    }
-    named = {tier: model for tier, model in given.items() if model is not None}
-    token = _overrides.set({**_overrides.get({}), **named})
-    try:
+    models = specified(worker=worker, coder=coder, architect=architect, orchestrator=orchestrator)
+    with request_context(overrides={**current_request().overrides, **models}):
         yield
-    finally:
-        _overrides.reset(token)
 
 
 async def resolve_model(name: str, tier: str) -> Model:
@@ -120,7 +117,7 @@ async def resolve_model(name: str, tier: str) -> Model:
             another event loop is using it.
     """
     models = models_of_loop()
-    override = _overrides.get({}).get(tier)
+    override = current_request().overrides.get(tier)
     # What is made holds the override, whose identity is therefore its own for as long.
     key = name if override is None else id(override)
     if key not in models.made:
@@ -216,7 +213,7 @@ def _with_limited(model: FallbackModel) -> FallbackModel:
     limited = copy(model)
     limited.models = [*(_limited(each, WITH_FALLBACK) for each in first), _limited(last)]
     # The identity of what was given stands for this one.
-    vars(limited)["given"] = model
+    vars(limited)["original"] = model
     return limited
 
 

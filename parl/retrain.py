@@ -15,10 +15,9 @@ from ..files import make_folder, owner_only, read_text
 from ..models.llama.gguf import planner_adapter
 from ..models.llama.model import LlamaCppModel
 from ..plan.task_ir import parse_plan
-from ..tasks.planner.adapter_planner import AdapterPlanner
 from ..tasks.planner.conversation import PlanContext
 from ..tasks.planner.line_format import flat, read_lines, write_lines
-from ..tasks.planner.structured import GrammarPlanner
+from ..tasks.planner.planners import AdapterPlanner, GrammarPlanner
 from ..text import plural
 from ..untrusted.json_text import NoJsonError, read_json
 from .agreement import Agreement, agreement

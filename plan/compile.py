@@ -174,6 +174,12 @@ class CompiledStep:
     planned_instructions: str = ""
 
     @property
+    def needs(self) -> tuple[str, ...]:
+        """Ids of the steps that come before it: those it reads, waits for or follows."""
+        follows = (self.follows,) if self.follows else ()
+        return tuple(dict.fromkeys((*self.upstream, *self.waits_for, *follows)))
+
+    @property
     def is_group(self) -> bool:
         """Whether others do its work: instances, rounds, or the steps of its plan."""
         return bool(self.for_each or self.repeat or self.plan)

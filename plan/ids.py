@@ -21,9 +21,11 @@ __all__ = [
     "nested_instance_id",
     "parent_of",
     "parse_id",
+    "planned_id",
     "root_of",
     "round_id",
     "sort_key",
+    "steps_above",
 ]
 
 MAX_ID = 200
@@ -163,6 +165,29 @@ def parent_of(step: str) -> str:
     if last.items:
         return _written(*outer, last._replace(items=()))
     return _written(*outer) if outer else ""
+
+
+def steps_above(step: str) -> tuple[str, ...]:
+    """Return all that an id is a part of, from the nearest on: S2[7].S1 → S2[7], S2.
+
+    There are none for what isn't an id.
+    """
+    found: list[str] = []
+    try:
+        while step := parent_of(step):
+            found.append(step)
+    except ValueError:
+        return ()
+    return tuple(found)
+
+
+def planned_id(step: str) -> str:
+    """Return where a plan has what an id was made from: S2[7]r3.S1 → S2.S1.
+
+    Raises:
+        ValueError: It isn't an id.
+    """
+    return ".".join(level.step for level in parse_id(step))
 
 
 def root_of(step: str) -> str:

@@ -9,15 +9,17 @@ from typing import NamedTuple
 from ..inputs.contents import named_problem
 from .collect import collected_output_problem
 from .conditions import Condition
+from .items import MOST_ITEMS
+from .places import ItemPlace, has_items, item_place, places_problem
 from .program import ForEach
 from .step import Agent, InnerPlan, Step, final_step, source_of
 
 __all__ = ["MAX_DEPTH", "MAX_ITEMS", "MAX_STEPS", "PlanRules", "check_steps", "first_repeated"]
 
-MAX_ITEMS = 300
+MAX_ITEMS = MOST_ITEMS
 """The most items `TaskIR.from_items` maps a template over."""
-MAX_STEPS = MAX_ITEMS + 1
-"""Steps a plan may have where nothing says otherwise: one for each item and one that joins them."""
+MAX_STEPS = 301
+"""Steps a plan may have where nothing says otherwise."""
 
 
 MAX_DEPTH = 3
@@ -48,6 +50,8 @@ class _Scope:
     Attributes:
         prefix: What stands before the ids of an inner plan's steps.
         depth: Plans around it.
+        item: The items of the step around it, if that is for each.
+        has_items: Whether any step of the whole plan is for each.
     """
 
     rules: PlanRules
@@ -55,6 +59,8 @@ class _Scope:
     inputs: frozenset[str] | None
     prefix: str = ""
     depth: int = 0
+    item: ItemPlace | None = None
+    has_items: bool = False
 
 
 def check_steps(
@@ -76,7 +82,7 @@ def check_steps(
     if (count := _count(steps)) > rules.max_steps:
         raise ValueError(f"{count} steps are more than the limit of {rules.max_steps}")
     known = None if rules.inputs is None else rules.inputs.union(inputs)
-    scope = _Scope(rules, {}, known)
+    scope = _Scope(rules, {}, known, has_items=has_items(steps))
     _check_plan(agents, steps, final, scope)
 
 
@@ -138,8 +144,11 @@ def _check_step(step: Step, name: str, around: _Around) -> None:
         _check_earlier(step, name, "has a condition on", needed, around)
     if step.repeat and isinstance(step.repeat.until, Condition):
         _check_value_condition(step.repeat.until, name, "until")
+    earlier, item = around.earlier, scope.item
+    if problem := places_problem(step, earlier, item, has_items=scope.has_items):
+        raise ValueError(f"step {name} {problem}")
     if step.plan:
-        _check_inner(step.plan, name, scope)
+        _check_inner(step.plan, name, replace(scope, item=item_place(step, earlier) or item))
 
 
 def _check_inner(plan: InnerPlan, name: str, scope: _Scope) -> None:
@@ -205,7 +214,6 @@ def _check_items(step: Step, for_each: ForEach, name: str, around: _Around) -> N
     items, inputs = for_each.items, around.scope.inputs
     if (source := source_of(step)) is not None:
         _check_earlier(step, name, "has its items from", source, around)
-        _check_source(around.earlier[source], for_each, name)
     elif isinstance(items, str):
         is_pattern = any(mark in items for mark in "*?[")
         if not items or (inputs is not None and not is_pattern and items not in inputs):
@@ -214,17 +222,6 @@ def _check_items(step: Step, for_each: ForEach, name: str, around: _Around) -> N
                 f"step {name} has its items from {items!r}, which is neither an earlier step nor "
                 f"an input; the inputs are: {has}"
             )
-
-
-def _check_source(source: Step, for_each: ForEach, name: str) -> None:
-    if source.for_each and for_each.at is None:
-        return
-    is_json = source.output.kind == "json" or source.collect in ("list", "json")
-    if not is_json and not source.plan and not source.repeat:
-        raise ValueError(
-            f"step {name} has its items from {source.id}, whose output kind is "
-            f"{source.output.kind}: it has to be json"
-        )
 
 
 def _check_value_condition(condition: Condition | None, name: str, field: str) -> None:

@@ -172,13 +172,14 @@ class TaskIR(PlanPart):
         join: str | None = None,
         agent: Agent | None = None,
     ) -> TaskIR:
-        """Map one template over many items, one step each, all of them independent.
+        """Map one template over many items: one step that is done for each of them.
 
         Args:
             prompt_template: A prompt that holds `{item}` at least once.
-            items: 2 to 300 items that give no prompt twice.
+            items: 2 to 10,000 items that give no prompt twice. They are trusted: they stand in
+                the prompts as they are.
             objective: What it is all for; made from the template when left out.
-            join: The prompt of a last step that reads every other step's output.
+            join: The prompt of a last step that reads what all instances made.
             agent: Who does the items; a plain worker when left out.
 
         Raises:
@@ -191,36 +192,43 @@ class TaskIR(PlanPart):
                 "Write {item} where each item belongs.",
             )
         if not 2 <= len(items) <= MAX_ITEMS:
-            raise PlanError(f"{len(items)} items were given.", f"Give 2 to {MAX_ITEMS} items.")
+            raise PlanError(f"{len(items)} items were given.", f"Give 2 to {MAX_ITEMS:,} items.")
         prompts = [prompt_template.replace("{item}", item).strip() for item in items]
         if twice := first_repeated(prompts):
             raise PlanError(
                 f"Two items give the same prompt {twice!r}.", "Leave out the repeated item."
             )
+        if "" in prompts:
+            raise PlanError(
+                f"Item {prompts.index('') + 1} gives a blank prompt.", "Leave out the blank item."
+            )
         agent = agent or Agent(
             name="Item Worker", system_prompt="You do one item of a larger job, completely."
         )
-        plan: dict[str, Any] = {
-            "objective": objective or f"{prompt_template} ({len(items)} items)",
-            "agents": [agent],
-            "steps": [
-                {"id": f"S{n}", "agent": agent.name, "prompt": prompt}
-                for n, prompt in enumerate(prompts, 1)
-            ],
-        }
+        agents = [agent]
+        steps: list[dict[str, Any]] = [
+            {
+                "id": "S1",
+                "agent": agent.name,
+                "prompt": prompt_template,
+                "for_each": {"items": [*items], "max_items": len(items)},
+            }
+        ]
         if join is not None:
             joiner = Agent(
                 name=f"{agent.name[:70]} Lead",
                 system_prompt="You join the items' results into one.",
             )
-            needs = [step["id"] for step in plan["steps"]]
-            last = f"S{len(items) + 1}"
-            plan["agents"].append(joiner)
-            plan["steps"].append(
-                {"id": last, "agent": joiner.name, "prompt": join, "depends_on": needs}
-            )
-            plan["final_step"] = last
-        return parse_plan(plan)
+            agents.append(joiner)
+            steps.append({"id": "S2", "agent": joiner.name, "prompt": join, "depends_on": ["S1"]})
+        return parse_plan(
+            {
+                "objective": objective or f"{prompt_template} ({len(items)} items)",
+                "agents": agents,
+                "steps": steps,
+                "final_step": steps[-1]["id"] if join is not None else None,
+            }
+        )
 
 
 def stored_plan(data: object) -> object:

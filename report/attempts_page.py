@@ -28,7 +28,6 @@ from .page import (
 )
 
 __all__ = [
-    "MOST_STEP_PAGES",
     "SEE_ALSO",
     "attempt_section",
     "attempts_sections",
@@ -41,7 +40,6 @@ __all__ = [
     "joined",
     "quoted",
     "ref",
-    "step_page_names",
     "way",
 ]
 
@@ -75,17 +73,9 @@ def bounded_list(lines: Sequence[tuple[Text, ...]]) -> Bullets:
     return Bullets((*shown, (f"{more:,} more.",)) if more > 0 else shown)
 
 
-MOST_STEP_PAGES = 500
-"""Steps of a run that have a page of their own; `inspect --step` shows any."""
-
 SEE_ALSO = "See also: "
 """How the words begin that lead to the run's other pages."""
 _MAIN = ("answer", "plan", "timeline")
-
-
-def step_page_names(view: RunView) -> frozenset[str]:
-    """Return the ids of the steps that have a page: the first ones of a plan that is very long."""
-    return frozenset(step.id for step in view.steps[:MOST_STEP_PAGES])
 
 
 def way(here: str) -> Block:
@@ -278,7 +268,9 @@ def attempts_sections(
         explored: What the orchestrator looked at before it planned.
     """
     sections: list[Section] = []
-    if stories := [story for step in steps if (story := _story(step))]:
+    groups = {step.parent for step in steps}
+    stories = [story for step in steps if (story := _story(step, has_members=step.id in groups))]
+    if stories:
         blocks: list[Block] = [bounded_list(stories)]
         sections.append(Section("Why steps ran again, or did not succeed", blocks))
     if incomplete := [line for step in steps if (line := _incomplete(step))]:
@@ -295,7 +287,7 @@ def attempts_sections(
     return sections
 
 
-def _story(step: StepState) -> tuple[Text, ...]:
+def _story(step: StepState, *, has_members: bool = False) -> tuple[Text, ...]:
     """Describe a step's way to its end; empty if its first attempt succeeded, or in another run."""
     if len(step.attempts) == 1 and step.status == "succeeded":
         return ()
@@ -303,8 +295,11 @@ def _story(step: StepState) -> tuple[Text, ...]:
         return ()
     name = Strong(step.id)
     if not step.attempts:
-        if step.status == "unfinished":
+        if step.status in ("unfinished", "succeeded"):
             return ()
+        if has_members or step.by_condition:
+            words = "was skipped" if step.by_condition else _ENDS[step.status]
+            return (name, f" {words}: {one_line(step.reason or step.summary, 400)}")
         return (name, f" did not run. {one_line(step.reason or step.status, 400)}")
     times = "once" if len(step.attempts) == 1 else plural(len(step.attempts), "time")
     way = one_line("; ".join(map(_chapter, step.attempts)), 900)
@@ -320,8 +315,8 @@ def _incomplete(step: StepState) -> tuple[Text, ...]:
 
 
 def _chapter(attempt: Attempt) -> str:
-    drawn = f", {attempt.samples} candidates" if attempt.samples > 1 else ""
-    who = f"attempt {attempt.number} ({attempt.agent} on {attempt.tier}{drawn})"
+    candidates = f", {attempt.samples} candidates" if attempt.samples > 1 else ""
+    who = f"attempt {attempt.number} ({attempt.agent} on {attempt.tier}{candidates})"
     if attempt.category is None:
         return f"{who} passed"
     then = f", so {decision_line(attempt)}" if attempt.decision else ""

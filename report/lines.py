@@ -14,6 +14,7 @@ from ..store.result import Cost, Planning, SwarmResult
 from ..store.step import StepState
 from ..text import dollars, duration, one_line, plural
 from .markdown import label
+from .members import lane_states
 from .page import Block, Figure, Figures, Ref, Table, Text
 
 __all__ = [
@@ -165,7 +166,13 @@ _LOOK = {
 
 @dataclass(frozen=True, slots=True)
 class DagStep:
-    """A step as the graph shows it."""
+    """A step as the graph shows it.
+
+    Attributes:
+        waits_for: What it needs and doesn't read.
+        words: What the plan says of how often it is done, a line each.
+        is_group: Whether it becomes several.
+    """
 
     id: str
     agent: str
@@ -173,19 +180,30 @@ class DagStep:
     upstream: tuple[str, ...]
     status: str
     critical: bool = False
+    waits_for: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    is_group: bool = False
 
 
 def mermaid(steps: Sequence[DagStep]) -> str:
-    """Draw the steps as a Mermaid flowchart, coloured by status, the critical path thick."""
+    """Draw the steps as a Mermaid flowchart, coloured by status, the critical path thick.
+
+    Steps that become several have a frame of their own; arrows of what is only waited for are
+    dotted.
+    """
     lines = ["flowchart LR"]
     for step in steps:
-        shown = f"{step.id} · {label(step.agent, 40)}<br/>{label(step.prompt, 60)}"
-        lines.append(f'    {step.id}["{shown}"]:::{step.status}')
+        named = " · ".join(filter(None, [step.id, label(step.agent, 40)]))
+        words = [label(word, 80) for word in step.words]
+        shown = "<br/>".join([named, *words, *filter(None, [label(step.prompt, 60)])])
+        start, end = ("[[", "]]") if step.is_group else ("[", "]")
+        lines.append(f'    {step.id}{start}"{shown}"{end}:::{step.status}')
     critical = {step.id for step in steps if step.critical}
     for step in steps:
         for needed in step.upstream:
             arrow = "==>" if step.id in critical and needed in critical else "-->"
             lines.append(f"    {needed} {arrow} {step.id}")
+        lines += [f"    {needed} -.-> {step.id}" for needed in step.waits_for]
     used = {step.status for step in steps}
     lines += [f"    classDef {status} {_LOOK[status]}" for status in _LOOK if status in used]
     return "\n".join(lines)
@@ -210,7 +228,7 @@ class Bar:
     critical: bool
     slack_s: float | None
 
-    def drawn(self, width: int, total_s: float) -> str:
+    def line(self, width: int, total_s: float) -> str:
         """Draw it on a line of `width` characters that stands for `total_s` seconds."""
         scale = width / total_s if total_s > 0 else 0.0
         start = min(int(self.start_s * scale), width - 1)
@@ -221,21 +239,45 @@ class Bar:
 
 
 def bars(steps: Sequence[StepState]) -> list[Bar]:
-    """Return a bar for each attempt, steps in the plan's order."""
-    tries = [(step, attempt) for step in steps for attempt in step.attempts]
-    origin = min((attempt.started_at for _, attempt in tries), default=0.0)
-    return [_bar(step, attempt, origin) for step, attempt in tries]
+    """Return a bar for each attempt, steps in the plan's order; many members have one together."""
+    shown = lane_states(steps)
+    origin = min((each.started_at for step, _ in shown for each in step.attempts), default=0.0)
+    return [
+        bar
+        for step, members in shown
+        for bar in (
+            [_shared(step, members, origin)]
+            if members
+            else [_bar(step, attempt, origin) for attempt in step.attempts]
+        )
+    ]
+
+
+def _shared(step: StepState, members: int, origin: float) -> Bar:
+    """Return the bar of many members: from the first one's start to the last one's end."""
+    first = min(step.attempts, key=lambda attempt: attempt.started_at + attempt.queue_s)
+    whole = first.model_copy(
+        update={
+            "started_at": step.attempts[0].started_at,
+            "queue_s": first.started_at + first.queue_s - step.attempts[0].started_at,
+            "ended_at": max(attempt.ended_at for attempt in step.attempts),
+            "category": step.category,
+            "number": 1,
+            "agent": f"×{members} {step.agent}",
+        }
+    )
+    return _bar(step, whole, origin)
 
 
 def timeline(steps: Sequence[StepState], width: int, *, figures: bool = True) -> list[str]:
     """Draw the attempts, a line each, in `width` characters; empty if nothing ran."""
-    drawn = bars(steps)
-    total_s = max((bar.end_s for bar in drawn), default=0.0)
+    rows = bars(steps)
+    total_s = max((bar.end_s for bar in rows), default=0.0)
     room = max(10, width - _NAME - (36 if figures else 3))
-    lines = [f"{_label(bar)} |{bar.drawn(room, total_s)}|" for bar in drawn]
+    lines = [f"{_label(bar)} |{bar.line(room, total_s)}|" for bar in rows]
     if not figures:
         return lines
-    return [f"{line} {_figures(bar)}" for line, bar in zip(lines, drawn, strict=True)]
+    return [f"{line} {_figures(bar)}" for line, bar in zip(lines, rows, strict=True)]
 
 
 def _bar(step: StepState, attempt: Attempt, origin: float) -> Bar:

@@ -258,7 +258,7 @@ def _target(node: SyntaxTreeNode, name: str) -> str:
 
 MOST_CHARS = 60_000
 """Characters of a page; drawings are not counted."""
-_MOST_DRAWN = 400_000
+_LONGEST_SVG = 400_000
 _WORDS = 4_000
 _COLUMNS = 78  # of a block of code, in the narrower one of Prefect's UIs
 
@@ -286,17 +286,17 @@ def page_markdown(page: Page, link: Link, draw: Draw = lambda _: "") -> str:
 
 
 def _bounded(parts: Sequence[str]) -> str:
-    kept: list[str] = []
+    printed: list[str] = []
     chars = 0
     for number, part in enumerate(parts):
         chars += 0 if part.startswith(_IMAGE) else len(part) + 2
         if chars > MOST_CHARS:
             # Whole parts alone are left out: half of one could leave a block of code open.
-            left = sum(len(rest) for rest in parts[number:])
-            kept.append(f"*The page ends here; {left:,} characters of it are left out.*")
+            omitted = sum(len(rest) for rest in parts[number:])
+            printed.append(f"*The page ends here; {omitted:,} characters of it are left out.*")
             break
-        kept.append(part)
-    return "\n\n".join(kept)
+        printed.append(part)
+    return "\n\n".join(printed)
 
 
 def _page_block(block: Block, link: Link, draw: Draw) -> str:
@@ -351,8 +351,8 @@ def _quoted(block: Quoted) -> str:
         text = written(block.text)
     else:
         text = fenced(block.text, block.language, columns=0 if block.language else _COLUMNS)
-    left = f"\n\n*{block.left_out:,} more characters.*" if block.left_out else ""
-    return text + left
+    omitted = f"\n\n*{block.left_out:,} more characters.*" if block.left_out else ""
+    return text + omitted
 
 
 _IMAGE = "!["
@@ -360,7 +360,7 @@ _IMAGE = "!["
 
 def _drawing(block: Drawing, draw: Draw) -> str:
     svg = draw(block)
-    if not svg or len(svg) > _MOST_DRAWN:
+    if not svg or len(svg) > _LONGEST_SVG:
         return plain(block.says, _WORDS)
     data = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
     return f"{_IMAGE}{plain(block.says, 300)}](data:image/svg+xml;base64,{data})"

@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import BaseModel
 
 from ..errors import Category
+from ..host.secrets import mask_written
 from ..metrics.clock import RunTime
 from ..plan.schedule import StepStatus
 from ..store.attempt import Action
 from ..store.result import Cost, Metrics, Planning, Recall
 from ..store.step import StepState
-from ..toolsets.masking import mask_written
 
 __all__ = [
     "ACTIONS",
@@ -26,6 +26,7 @@ __all__ = [
     "Drawing",
     "Figure",
     "Figures",
+    "Members",
     "Page",
     "Paragraph",
     "Quoted",
@@ -243,6 +244,23 @@ class AttemptView:
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """The members of a step, counted.
+
+    Attributes:
+        word: What they are: `instance`, `round`, or `step` of the plan inside it.
+        statuses: How many have each status.
+        failed: Ids of those that failed.
+        running: The attempts at them that run, as in `StepView`.
+    """
+
+    word: str
+    statuses: Mapping[StepStatus, int]
+    failed: tuple[str, ...] = ()
+    running: tuple[AttemptView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StepView:
     """A step now, or as it ended.
 
@@ -257,6 +275,7 @@ class StepView:
         output_chars: How long the whole is.
         files: Names of the files that it left.
         running: The attempt that runs, on a screen that follows a run's events.
+        members: Its members, where it is shown without them; then its attempts are theirs.
     """
 
     state: StepState
@@ -271,6 +290,7 @@ class StepView:
     output_chars: int = 0
     files: tuple[str, ...] = ()
     running: AttemptView | None = None
+    members: Members | None = None
 
     @property
     def id(self) -> str:
@@ -278,13 +298,23 @@ class StepView:
         return self.state.id
 
     @property
+    def parent(self) -> str:
+        """The step that it is a member of; "" for a step of the plan."""
+        return self.state.parent
+
+    @property
     def tokens(self) -> int:
         """Tokens of the attempts that ended, and what the running one has written."""
-        return self.state.tokens + (self.running.written if self.running else 0)
+        return self.state.tokens + sum(each.written for each in self._under_way)
 
     def work_s(self, now: float) -> float:
         """Seconds worked so far; what still runs counts up to `now`."""
-        return self.state.work_s + (self.running.work_s(now) if self.running else 0.0)
+        return self.state.work_s + sum(each.work_s(now) for each in self._under_way)
+
+    @property
+    def _under_way(self) -> tuple[AttemptView, ...]:
+        own = (self.running,) if self.running else ()
+        return (*own, *(self.members.running if self.members else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from ..errors import RunDamagedError
 from ..store.protocol import RunStore
 from ..store.result import SwarmResult
 from ..store.runs import find_run, open_run
-from .attempts_page import step_page_names
-from .document_html import fragment_html
-from .document_html import report_html as document_html
+from .html import fragment_html
+from .html import report_html as document_html
+from .members import step_page_names
 from .page import Page, RunView, StepView
 from .run_pages import answer_page, plan_page, timeline_page
 from .step_page import step_page
@@ -54,7 +54,7 @@ def folder_html(run: RunStore, *, is_running: bool = False) -> str:
 
 def pages_of(view: RunView) -> Sequence[Page]:
     """Return all pages of a run: those that the Prefect UI shows as well."""
-    named = step_page_names(view)
+    named = step_page_names([step.state for step in view.steps])
     steps = [step_page(view, step) for step in view.steps if step.id in named]
     return [answer_page(view), plan_page(view), timeline_page(view), *steps]
 

@@ -30,6 +30,7 @@ from .lines import (
     token_words,
     why_words,
 )
+from .members import folded, top_level
 from .page import Block, Drawing, Page, Paragraph, Ref, RunView, Section, StepView, Strong, Text
 
 __all__ = [
@@ -56,6 +57,7 @@ _ORDER = (
     "waiting",
 )
 _PROBLEM_CHARS = 1_000
+_FAILED = 12
 
 
 def status_line(view: RunView) -> Block:
@@ -74,9 +76,11 @@ def counts(view: RunView) -> str:
     """Count the steps by their status: `4 steps: 3 succeeded, 1 failed`."""
     if not view.steps:
         return "no plan yet"
-    found = Counter(step.status for step in view.steps)
+    steps = top_level(view.steps)
+    found = Counter(step.status for step in steps)
     shown = ", ".join(f"{found[status]:,} {status}" for status in _ORDER if found[status])
-    return f"{plural(len(view.steps), 'step')}: {shown}"
+    unmet = sum(step.state.by_condition for step in steps)
+    return f"{plural(len(steps), 'step')}: {shown}{f' ({unmet:,} by condition)' if unmet else ''}"
 
 
 def money(view: RunView) -> str:
@@ -90,9 +94,10 @@ def problem(view: RunView) -> list[Block]:
     blocks: list[Block] = []
     if view.problem:
         blocks.append(Paragraph((one_line(view.problem, _PROBLEM_CHARS),)))
-    failed: list[Ref] = [ref(step.id) for step in view.steps if step.status == "failed"][:12]
+    failed: list[Ref] = [ref(step.id) for step in view.steps if step.status == "failed"]
     if failed:
-        blocks.append(Paragraph(("Look at: ", *joined(failed, ", "), ".")))
+        more = f" and {len(failed) - _FAILED:,} more" if len(failed) > _FAILED else ""
+        blocks.append(Paragraph(("Look at: ", *joined(failed[:_FAILED], ", "), f"{more}.")))
     return blocks
 
 
@@ -141,8 +146,9 @@ def _none_yet(view: RunView) -> str:
 def _steps(view: RunView) -> list[Block]:
     if not view.steps:
         return []
-    links = [ref(step.id) for step in view.steps[:_LISTED]]
-    more = len(view.steps) - len(links)
+    steps = top_level(view.steps)
+    links = [ref(step.id) for step in steps[:_LISTED]]
+    more = len(steps) - len(links)
     rest = f" and {plural(more, 'more step')}" if more else ""
     blocks: list[Block] = [Paragraph(("Their pages: ", *joined(links, ", "), f"{rest}."))]
     if taken := taken_line([step.state for step in view.steps]):
@@ -162,11 +168,11 @@ def plan_page(view: RunView) -> Page:
         if shown := shown_line(view.planning):
             lead.append(Paragraph((shown,)))
     sections: list[Section] = []
-    if view.steps:
-        sections.append(Section("Graph", [Drawing("graph", _in_words(view.steps))]))
-        rows = [_row(step) for step in view.steps]
+    if steps := folded(view.steps):
+        sections.append(Section("Graph", [Drawing("graph", _in_words(steps))]))
+        rows = [_row(step) for step in steps]
         # All of a plan up to the bound of step pages would be a page too long to be drawn.
-        ordered = rows if len(rows) <= MOST_ROWS else _worth_a_look_first(view.steps, rows)
+        ordered = rows if len(rows) <= MOST_ROWS else _worth_a_look_first(steps, rows)
         sections.append(Section("Steps", [bounded_table(_COLUMNS, ordered)]))
     return Page("plan", f"Plan: {one_line(view.objective, 100)}", lead, sections)
 
@@ -188,6 +194,8 @@ def _row(step: StepView) -> tuple[Text, ...]:
 def _says(step: StepView) -> str:
     """Why it isn't done, or was done elsewhere; or else what is asked."""
     changed = changed_line(step.state)
+    if step.members is not None:
+        return "; ".join(filter(None, [step.why, changed, step.state.prompt]))
     if step.status == "succeeded" and step.state.taken_from is None:
         return changed or step.state.prompt
     return "; ".join(filter(None, [changed, step.why])) or step.state.prompt
@@ -310,7 +318,7 @@ def timeline_page(view: RunView) -> Page:
     if explained := time_blocks(view.time, results):
         sections.append(Section("Where the time went", explained))
     if view.steps:
-        rows = [_timeline_row(step, _timeline_origin(ran)) for step in view.steps]
+        rows = [_timeline_row(step, _timeline_origin(ran)) for step in folded(view.steps)]
         sections.append(Section("Steps", [bounded_table(_TIMELINE_COLUMNS, rows)]))
     explored = view.planning.explored if view.planning else None
     sections += attempts_sections(results, explored)
@@ -329,6 +337,8 @@ def _timeline_row(step: StepView, origin: float) -> tuple[Text, ...]:
     if not result.attempts:
         return (step.status, ref(step.id), result.agent, *[""] * 5, taken_words(result))
     tries = result.attempts
+    models = dict.fromkeys(attempt.model for attempt in tries)
+    model = tries[-1].model if len(models) == 1 or step.members is None else ", ".join(models)
     slack = "" if result.slack_s is None else f"{result.slack_s:.2f} s"
     return (
         step.status,
@@ -339,7 +349,7 @@ def _timeline_row(step: StepView, origin: float) -> tuple[Text, ...]:
         f"{sum(attempt.queue_s for attempt in tries):.2f} s",
         Strong("critical") if result.critical else slack,
         f"{sum(map(_tokens, tries)):,}",
-        one_line(tries[-1].model, 60),
+        one_line(model, 60),
     )
 
 

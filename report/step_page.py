@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..text import dollars, duration, one_line, plural
 from .attempts_page import attempt_section, bounded_list, joined, quoted, ref, way
 from .lines import change_line, taken_words
+from .members import member_blocks, word_of
 from .page import (
     AttemptView,
     Block,
@@ -40,7 +41,11 @@ def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS)
         step: The step, with its texts.
         most_output: Characters of its output that are shown.
     """
-    sections = [Section("Prompt", [quoted(step.state.prompt, _SENT_CHARS)])]
+    sections: list[Section] = []
+    if members := member_blocks(view.steps, step):
+        sections.append(Section(_titled(view, step), members))
+    if step.state.prompt:
+        sections.append(Section("Prompt", [quoted(step.state.prompt, _SENT_CHARS)]))
     if reads := _reads(step):
         sections.append(Section("What it read", [reads]))
     if sent := _sent(step):
@@ -52,20 +57,33 @@ def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS)
     if step.files:
         files = bounded_list([(one_line(name, 200),) for name in step.files])
         sections.append(Section("Files that it left", [files]))
-    title = f"{step.id} {step.state.agent}: {step.status}"
-    return Page(step.id, title, _lead(view, step), sections)
+    title = f"{step.id} {step.state.agent}".rstrip()
+    return Page(step.id, f"{title}: {step.status}", _lead(view, step), sections)
+
+
+def _titled(view: RunView, step: StepView) -> str:
+    """Name the section of a step's members: Instances, Rounds or Steps."""
+    first = next(other for other in view.steps if other.parent == step.id)
+    return f"{word_of(first.id).capitalize()}s"
 
 
 def _lead(view: RunView, step: StepView) -> list[Block]:
     lead: list[Block] = [_line(step), way(step.id), *_relatives(view, step)]
     result = step.state
+    if result.label:
+        lead.append(Paragraph((f"Its item: {one_line(result.label, 300)}",)))
+    if result.summary:
+        lead.append(Paragraph((f"{result.summary[:1].upper()}{result.summary[1:]}.",)))
     if result.change:
         lead.append(Paragraph((f"Changed: {change_line(result.change, result.planned)}",)))
     if result.taken_from is not None:
         look = f"prefect-swarm inspect {result.taken_from.run} --step {step.id}"
         words = f"It was {taken_words(result)}, which has its attempts: {look}"
         lead.append(Paragraph((words,)))
-    elif result.reason:
+    elif result.by_condition:
+        words = f"It was skipped, which is no failure: {one_line(result.reason, 1_000)}."
+        lead.append(Paragraph((words,)))
+    elif result.reason and result.reason != result.summary:
         lead.append(Paragraph((f"Reason: {one_line(result.reason, 1_000)}",)))
     elif step.why:
         lead.append(Paragraph((f"It {step.why}.",)))
@@ -97,7 +115,7 @@ def _line(step: StepView) -> Block:
 def _relatives(view: RunView, step: StepView) -> list[Block]:
     """Write where the pages of the steps before and after are."""
     readers = [other.id for other in view.steps if step.id in other.upstream]
-    texts: list[Text] = []
+    texts: list[Text] = ["Part of ", ref(step.parent), ". "] if step.parent else []
     for words, names in (("Needs ", list(step.upstream)), ("Needed by ", readers)):
         if names:
             more = f" and {len(names) - _LINKED} more" if len(names) > _LINKED else ""
@@ -108,13 +126,13 @@ def _relatives(view: RunView, step: StepView) -> list[Block]:
 def _reads(step: StepView) -> Table | None:
     if not step.reads:
         return None
-    left: dict[str, str] = {}
+    omitted: dict[str, str] = {}
     if step.state.attempts:
         for part in step.state.attempts[-1].left_out:
             how = "a summary in place of" if part.summarised else f"{part.tokens:,} of"
-            left[part.name] = f"{how} {part.of:,} tokens"
+            omitted[part.name] = f"{how} {part.of:,} tokens"
     rows: list[tuple[Text, ...]] = [
-        (ref(name) if name in step.upstream else name, f"{chars:,}", left.get(name, ""))
+        (ref(name) if name in step.upstream else name, f"{chars:,}", omitted.get(name, ""))
         for name, chars in step.reads
     ]
     return Table(_READS, tuple(rows[:100]), more=max(0, len(rows) - 100))
@@ -154,6 +172,6 @@ def _attempts(step: StepView) -> list[Section]:
         before = own if own and own.answered else before
     if len(tries) > len(shown):
         more = plural(len(tries) - len(shown), "earlier attempt")
-        left: tuple[tuple[Text, ...], ...] = ((f"{more} left out.",),)
-        sections.insert(0, Section("Earlier attempts", [Bullets(left)]))
+        omitted: tuple[tuple[Text, ...], ...] = ((f"{more} left out.",),)
+        sections.insert(0, Section("Earlier attempts", [Bullets(omitted)]))
     return sections

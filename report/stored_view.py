@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..errors import RunDamagedError
+from ..host.secrets import secrets_in
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.schedule import UNFINISHED, StepStatus
-from ..store.events import FinishedEvent
+from ..plan.step import needs_of
+from ..store.events import ExpandedEvent, FinishedEvent, PlannedStep, RunEvent
 from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Cost, Planning, Recall, SwarmResult
 from ..store.step import StepState
 from ..text import without_surrogates
-from ..toolsets.masking import secrets_in
 from ..untrusted.opening import PlainName
+from .members import needs_within, step_page_names
 from .page import AttemptView, RunView, StepView, masked
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "attempt_views",
     "ended_early",
     "output_of",
+    "planned_members",
     "planned_of",
     "secrets_of",
     "view_of",
@@ -38,6 +41,7 @@ __all__ = [
 
 
 _MOST_STEPS = 10_000
+_MOST_KNOWN = 100_000
 _Text = Annotated[str, BeforeValidator(str)]
 
 
@@ -62,7 +66,14 @@ class _ShownRecall(_Shown):
 
 
 class ShownStep(_Shown):
-    """A step as it was compiled; `inputs` is None where it reads what its place gives it."""
+    """A step as it was compiled; `inputs` is None where it reads what its place gives it.
+
+    Attributes:
+        upstream: The steps that it reads.
+        waits_for, follows: Those that it waits for besides.
+        plan: The steps of the plan inside it.
+        parent, label: The step that it is a member of, and its item in a few words.
+    """
 
     id: PlainName
     agent: str = ""
@@ -71,14 +82,33 @@ class ShownStep(_Shown):
     output: _ShownOutput = _ShownOutput()
     optional: bool = False
     inputs: tuple[str, ...] | None = None
+    waits_for: tuple[PlainName, ...] = ()
+    follows: str = ""
+    for_each: Any = None
+    repeat: Any = None
+    plan: Annotated[tuple[ShownStep, ...], Field(max_length=_MOST_STEPS)] = ()
+    parent: str = ""
+    label: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The steps that come before it."""
+        follows = (self.follows,) if self.follows else ()
+        return tuple(dict.fromkeys((*self.upstream, *self.waits_for, *follows)))
+
+    @property
+    def has_members(self) -> bool:
+        """Whether others do its work."""
+        return bool(self.for_each or self.repeat or self.plan)
 
 
 def _in_order(steps: tuple[ShownStep, ...]) -> tuple[ShownStep, ...]:
     earlier: set[str] = set()
     for step in steps:
-        if step.id in earlier or not earlier.issuperset(step.upstream):
+        if step.id in earlier or not earlier.issuperset(step.needs):
             raise ValueError(f"{step.id} is there twice, or needs a step that is not before it")
         earlier.add(step.id)
+        _in_order(step.plan)
     return steps
 
 
@@ -102,9 +132,9 @@ def planned_of(run: RunStore) -> ShownPlan:
     Raises:
         RunDamagedError: Its file is not a plan.
     """
-    kept = run.plan() or PlanRecord()
+    stored = run.plan() or PlanRecord()
     try:
-        return ShownPlan.model_validate({**kept.plan, "edits": kept.edits})
+        return ShownPlan.model_validate({**stored.plan, "edits": stored.edits})
     except ValidationError as error:
         raise run.damage("plan", error) from None
 
@@ -221,35 +251,43 @@ SHOWN_CHARS = 200_000
 """Characters of an output that a view has; pages show fewer."""
 
 
-def view_of(run: RunStore, *, is_running: bool = False) -> RunView:
+def view_of(
+    run: RunStore, *, is_running: bool = False, whole: Collection[str] | None = None
+) -> RunView:
     """Read a run's view; the values of the environment's keys are masked in it.
 
     Args:
         run: The run's folder.
         is_running: Whether a process works on it; that shows in runs without a result alone.
+        whole: Ids of the steps whose texts are read; all that have a page, if it is left out.
 
     Raises:
         RunDamagedError: A file of the run can't be read.
     """
     if (result := run.result()) is not None:
-        return view_of_result(run, result)
+        return view_of_result(run, result, whole)
     plan = planned_of(run)
-    view = _unfinished(run, _planned_steps(plan, None), plan, is_running)
+    planned = _with_members(run, _planned_steps(plan, None))
+    view = _unfinished(run, planned, plan, is_running, whole)
     return masked(view, _secrets_of_run(run))
 
 
-def view_of_result(run: RunStore, result: SwarmResult) -> RunView:
+def view_of_result(
+    run: RunStore, result: SwarmResult, whole: Collection[str] | None = None
+) -> RunView:
     """Return the view of a run that has ended, masked likewise.
 
     Args:
         run: The run's folder. What it lacks, or if there is none, the view lacks.
         result: How the run ended.
+        whole: As for `view_of`.
 
     Raises:
         RunDamagedError: A file of the run can't be read.
     """
     plan = planned_of(run)
-    view = _ended(run, result, _planned_steps(plan, result), plan)
+    planned = _with_members(run, _planned_steps(plan, result))
+    view = _ended(run, result, planned, plan, whole)
     return masked(view, _secrets_of_run(run))
 
 
@@ -274,10 +312,66 @@ def output_of(run: RunStore, step: str) -> tuple[str | None, int]:
     return (None, 0) if text is None else (text[:SHOWN_CHARS], len(text))
 
 
+def planned_members(run: RunStore) -> dict[str, ShownStep]:
+    """Return all steps that a run's plan came to so far, members behind their step.
+
+    Raises:
+        RunDamagedError: The plan can't be read.
+    """
+    return _with_members(run, _planned_steps(planned_of(run), None))
+
+
+def _with_members(run: RunStore, planned: dict[str, ShownStep]) -> dict[str, ShownStep]:
+    """Add the members that steps got while the run went on, as its events have them."""
+    if not any(step.has_members for step in planned.values()):
+        return planned
+    events: list[RunEvent] = []
+    with suppress(RunDamagedError):
+        events.extend(run.events({"expanded"}))
+    members: dict[str, dict[str, PlannedStep]] = {}
+    for event in events:
+        if isinstance(event, ExpandedEvent):
+            found = members.setdefault(event.step, {})
+            found.update((step.id, step) for step in event.steps)
+    complete: dict[str, ShownStep] = {}
+    waiting = [(name, step) for name, step in reversed(planned.items())]
+    while waiting:
+        name, step = waiting.pop()
+        if name in complete or len(complete) > _MOST_KNOWN:
+            continue
+        complete[name] = step
+        behind = [(each.id, _member(step, each)) for each in members.get(name, {}).values()]
+        waiting.extend(reversed(behind))
+    return complete
+
+
+def _member(step: ShownStep, member: PlannedStep) -> ShownStep:
+    """Return a member as it was planned: like its step, or like the inner step that it is."""
+    local = member.id.removeprefix(f"{step.id}.")
+    like = next((inner for inner in step.plan if inner.id == local), step)
+    return like.model_copy(
+        update={
+            "id": member.id,
+            "agent": member.agent,
+            "upstream": member.upstream,
+            "waits_for": (),
+            "follows": "",
+            "parent": step.id,
+            "label": member.label,
+            "optional": member.optional,
+        }
+    )
+
+
 def _ended(
-    run: RunStore, result: SwarmResult, planned: Mapping[str, ShownStep], plan: ShownPlan
+    run: RunStore,
+    result: SwarmResult,
+    planned: Mapping[str, ShownStep],
+    plan: ShownPlan,
+    whole: Collection[str] | None,
 ) -> RunView:
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in result.steps}
+    whole = step_page_names(result.steps) if whole is None else whole
     return RunView(
         run_id=result.run_id,
         flow_run_id=result.flow_run_id,
@@ -285,7 +379,10 @@ def _ended(
         status=result.status,
         answer=result.answer,
         problem=result.problem,
-        steps=tuple(_step(run, step, planned, statuses, plan) for step in result.steps),
+        steps=tuple(
+            _step(run, step, planned, statuses, plan, is_whole=step.id in whole)
+            for step in result.steps
+        ),
         planning=result.planning,
         metrics=result.metrics,
         cost=result.cost,
@@ -298,16 +395,26 @@ def _ended(
 
 
 def _unfinished(
-    run: RunStore, planned: Mapping[str, ShownStep], plan: ShownPlan, is_running: bool
+    run: RunStore,
+    planned: Mapping[str, ShownStep],
+    plan: ShownPlan,
+    is_running: bool,
+    whole: Collection[str] | None,
 ) -> RunView:
-    begun = {step.id: step for step in run.steps()}
-    known = [begun.get(name) or _unbegun(planned[name]) for name in planned]
+    started = {step.id: step for step in run.steps()}
+    known = [started.get(name) or _unbegun(planned[name]) for name in planned]
+    whole = step_page_names(known) if whole is None else whole
     statuses = _statuses(known, planned, is_running)
-    needs = {name: step.upstream for name, step in planned.items()}
-    seconds = seconds_of(known)
+    parents = {step.id: step.parent for step in known}
+    needs = needs_within({name: step.needs for name, step in planned.items()}, parents)
+    ran = seconds_of(known)
+    # One with members stands for the end of these, and takes no time of its own.
+    seconds = {name: ran.get(name, 0.0) for name in needs} if ran else {}
     slack, path = slacks(seconds, needs), critical_path(seconds, needs)
     steps = [
         step.model_copy(update={"slack_s": slack.get(step.id), "critical": step.id in path})
+        if step.id in ran
+        else step
         for step in known
     ]
     about = run.about()
@@ -318,9 +425,11 @@ def _unfinished(
         status="running" if is_running else "unfinished",
         answer="",
         problem="" if is_running else _goes_on(run),
-        steps=tuple(_step(run, step, planned, statuses, plan) for step in steps),
+        steps=tuple(
+            _step(run, step, planned, statuses, plan, is_whole=step.id in whole) for step in steps
+        ),
         planning=_planning(run),
-        metrics=measure(known, needs, 0) if seconds else None,
+        metrics=measure(known, needs, 0) if ran else None,
         cost=Cost.of(run.accounts().usage),
         recall=_recall(run, plan),
         began_at=_began_at(run),
@@ -345,6 +454,9 @@ def _planned_steps(plan: ShownPlan, result: SwarmResult | None) -> dict[str, Sho
                 "agent": step.agent,
                 "prompt": step.prompt,
                 "upstream": step.depends_on,
+                "waits_for": needs_of(step),
+                "for_each": step.for_each,
+                "repeat": step.repeat,
                 "output": {"kind": step.output.kind},
                 "optional": step.optional,
                 "inputs": step.inputs,
@@ -355,7 +467,14 @@ def _planned_steps(plan: ShownPlan, result: SwarmResult | None) -> dict[str, Sho
 
 
 def _unbegun(planned: ShownStep) -> StepState:
-    return StepState(id=planned.id, agent=planned.agent, prompt=planned.prompt, status="unfinished")
+    return StepState(
+        id=planned.id,
+        agent=planned.agent,
+        prompt=planned.prompt,
+        status="unfinished",
+        parent=planned.parent,
+        label=planned.label,
+    )
 
 
 def _step(
@@ -364,10 +483,12 @@ def _step(
     planned: Mapping[str, ShownStep],
     statuses: Mapping[str, StepStatus],
     plan: ShownPlan,
+    *,
+    is_whole: bool,
 ) -> StepView:
     own = planned.get(step.id) or ShownStep(id=step.id)
-    upstream = own.upstream
-    output, chars = output_of(run, step.id)
+    upstream = own.needs
+    output, chars = output_of(run, step.id) if is_whole else (None, 0)
     status = statuses[step.id]
     reason = step.taken_from.words if step.taken_from else step.reason
     return StepView(
@@ -377,22 +498,21 @@ def _step(
         why=why_of(tuple(name for name in upstream if name in statuses), statuses, status, reason),
         kind=own.output.kind,
         optional=own.optional,
-        reads=_reads(run, own, upstream, plan),
-        attempts=attempt_views(run, step, output),
+        reads=_reads(run, own, plan) if is_whole else (),
+        attempts=attempt_views(run, step, output) if is_whole else (),
         output=output,
         output_chars=chars,
-        files=tuple(run.artifacts(step)),
+        files=tuple(run.artifacts(step)) if is_whole else (),
     )
 
 
-def _reads(
-    run: RunStore, planned: ShownStep, upstream: Sequence[str], plan: ShownPlan
-) -> tuple[tuple[str, int], ...]:
-    given = {name: len(text) for name, text in plan.inputs}
+def _reads(run: RunStore, planned: ShownStep, plan: ShownPlan) -> tuple[tuple[str, int], ...]:
+    upstream = planned.upstream
+    sizes = {name: len(text) for name, text in plan.inputs}
     names = planned.inputs
     if names is None:
-        names = () if upstream else tuple(given)
-    inputs = [(name, given.get(name, 0)) for name in names]
+        names = () if upstream else tuple(sizes)
+    inputs = [(name, sizes.get(name, 0)) for name in names]
     made = ((name, output_of(run, name)) for name in upstream)
     return (*inputs, *((name, chars) for name, (text, chars) in made if text is not None))
 
@@ -406,23 +526,26 @@ def _statuses(
 ) -> dict[str, StepStatus]:
     """How far each step is, as far as files show: what runs just now may only be ready."""
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in steps}
+    parents = {step.parent for step in steps}
     for step in steps:
-        above = (statuses.get(name, "succeeded") for name in planned[step.id].upstream)
+        above = (statuses.get(name, "succeeded") for name in planned[step.id].needs)
         if step.status == "unfinished" and not any(each in UNFINISHED for each in above):
-            statuses[step.id] = "running" if is_running and step.attempts else "ready"
+            is_begun = bool(step.attempts) or step.id in parents
+            statuses[step.id] = "running" if is_running and is_begun else "ready"
     return statuses
 
 
 def _planning(run: RunStore) -> Planning | None:
     with suppress(RunDamagedError):
-        return kept.planned.planning if (kept := run.record("planning", _ShownPlanning)) else None
+        read = run.record("planning", _ShownPlanning)
+        return read.planned.planning if read else None
     return None
 
 
 def _recall(run: RunStore, plan: ShownPlan) -> Recall | None:
     with suppress(RunDamagedError):
-        kept = run.record("recall", _ShownRecall, str(plan.edits) if plan.edits else "")
-        return kept.recall if kept else None
+        stored = run.record("recall", _ShownRecall, str(plan.edits) if plan.edits else "")
+        return stored.recall if stored else None
     return None
 
 

@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -56,12 +57,12 @@ class Access:
         if wanted is None:
             _require_loopback(headers.get("host", ""))
             return
-        kind, _, given = headers.get("authorization", "").partition(" ")
+        kind, _, sent = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
-            given = ""
-        if not hmac.compare_digest(given.strip().encode(), wanted.encode()):
+            sent = ""
+        if not hmac.compare_digest(sent.strip().encode(), wanted.encode()):
             raise ApiError(
-                "The key is wrong." if given else "The request has no key.",
+                "The key is wrong." if sent else "The request has no key.",
                 "Send the server's key: Authorization: Bearer KEY.",
                 401,
                 "invalid_api_key",
@@ -116,9 +117,6 @@ def make_app(service: ModelService, access: Access) -> Starlette:
         access: What requests have to show.
     """
 
-    async def chat(request: Request) -> Response:
-        return await complete_chat(service, request)
-
     async def models(_: Request) -> Response:
         return JSONResponse({"object": "list", "data": [_model(service, service.names[0])]})
 
@@ -133,24 +131,18 @@ def make_app(service: ModelService, access: Access) -> Starlette:
     async def metrics(_: Request) -> Response:
         return PlainTextResponse(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    async def generate(request: Request) -> Response:
-        return await generate_lines(service, request)
-
-    async def prove_it(request: Request) -> Response:
-        return await prove(access.token, request)
-
     def route(path: str, handler: _Handler, method: str = "GET") -> Route:
         return Route(path, _guarded(handler, access), methods=[method])
 
     return Starlette(
         routes=[
-            route("/v1/chat/completions", chat, "POST"),
+            route("/v1/chat/completions", partial(complete_chat, service), "POST"),
             route("/v1/models", models),
             route("/v1/models/{name:path}", model),
             route("/health", health),
             route("/metrics", metrics),
-            route("/engine/generate", generate, "POST"),
-            route("/engine/proof", prove_it, "POST"),
+            route("/engine/generate", partial(generate_lines, service), "POST"),
+            route("/engine/proof", partial(prove, access.token), "POST"),
         ],
         exception_handlers={404: _unknown, 405: _unknown, 500: _failed},
     )

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from ..data_types import specified
 from ..errors import InputError
 from ..models.llama.api import GenerateRequest, LocalTool, LocalToolCall, Message
 from ..models.llama.chat import ordered_turns
@@ -175,12 +176,15 @@ def read_chat_body(data: bytes) -> ChatBody:
             code="unsupported_value",
             param=place,
         )
-    raise ApiError(
+    raise _invalid(
+        place,
         f"{place} is {_shown(first)}: {first['msg']}.",
         "See OpenAI's reference of chat completions for what it may be.",
-        code="invalid_value",
-        param=place,
     )
+
+
+def _invalid(place: str, problem: str, fix: str) -> ApiError:
+    return ApiError(problem, fix, code="invalid_value", param=place)
 
 
 @dataclass(frozen=True)
@@ -222,13 +226,13 @@ def chat_request(body: ChatBody, *, max_tokens: int, style: Style) -> ChatReques
         answer=None if forced else _answer_grammar(body),
     )
     asked = body.max_completion_tokens or body.max_tokens
-    given: dict[str, Any] = {
-        "temperature": body.temperature,
-        "top_p": body.top_p,
-        "top_k": body.top_k,
-        "repeat_penalty": body.repeat_penalty,
-        "seed": body.seed,
-    }
+    sampling: dict[str, Any] = specified(
+        temperature=body.temperature,
+        top_p=body.top_p,
+        top_k=body.top_k,
+        repeat_penalty=body.repeat_penalty,
+        seed=body.seed,
+    )
     generate = GenerateRequest(
         messages=ordered_turns(_turns(body.messages)),
         max_tokens=asked or max_tokens,
@@ -237,7 +241,7 @@ def chat_request(body: ChatBody, *, max_tokens: int, style: Style) -> ChatReques
         tools=tools,
         grammar=turn.grammar,
         leaves_text=turn.leaves_text,
-        **{name: value for name, value in given.items() if value is not None},
+        **sampling,
     )
     usage = body.stream_options is not None and body.stream_options.include_usage
     return ChatRequest(generate, bool(body.stream), usage, names)
@@ -289,12 +293,8 @@ def _tools(body: ChatBody) -> tuple[tuple[LocalTool, ...], frozenset[str], bool]
     if not names:
         known = one_line(", ".join(tool.name for tool in tools), 400) or "none"
         asked = choice if isinstance(choice, str) else one_line(choice.function.name)
-        raise ApiError(
-            f"tool_choice is {asked!r}, but the tools are: {known}.",
-            "Name a tool of the request.",
-            code="invalid_value",
-            param="tool_choice",
-        )
+        problem = f"tool_choice is {asked!r}, but the tools are: {known}."
+        raise _invalid("tool_choice", problem, "Name a tool of the request.")
     return tools, names, True
 
 
@@ -305,12 +305,8 @@ def _answer_grammar(body: ChatBody) -> str | None:
     try:
         return schema_grammar(json.dumps(schema))
     except InputError as error:
-        raise ApiError(
-            f"response_format: {error.problem}",
-            error.fix,
-            code="invalid_value",
-            param="response_format",
-        ) from None
+        problem = f"response_format: {error.problem}"
+        raise _invalid("response_format", problem, error.fix) from None
 
 
 def _schema(body: ChatBody) -> dict[str, Any] | None:
@@ -320,10 +316,6 @@ def _schema(body: ChatBody) -> dict[str, Any] | None:
     if form.type == "json_object":
         return {"type": "object"}
     if form.json_schema is None:
-        raise ApiError(
-            "response_format.json_schema is missing.",
-            "Give it with a name and a schema.",
-            code="invalid_value",
-            param="response_format.json_schema",
-        )
+        place = "response_format.json_schema"
+        raise _invalid(place, f"{place} is missing.", "Give it with a name and a schema.")
     return form.json_schema.schema_

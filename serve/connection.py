@@ -72,8 +72,8 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def _watch(self, *, is_new: bool = False) -> None:
-        state, is_begun = self.conn.their_state, bool(self.conn.trailing_data[0])
-        if state is h11.SEND_BODY or (state is h11.IDLE and (is_begun or is_new)):
+        state, has_bytes = self.conn.their_state, bool(self.conn.trailing_data[0])
+        if state is h11.SEND_BODY or (state is h11.IDLE and (has_bytes or is_new)):
             if self._deadline is None:
                 self._deadline = self.loop.call_later(self.read_s, self._late)
         else:

@@ -38,14 +38,13 @@ __all__ = [
 
 async def prove(token: str, request: Request) -> Response:
     """Show a client that this is the server of the record that it has read."""
-    body = _json(await read_body(request))
+    body = await _read_json(request)
     return PlainTextResponse(proof(token, str(body.get("challenge", ""))))
 
 
 async def generate_lines(service: ModelService, request: Request) -> Response:
     """Answer a request to the engine, in lines of JSON; see `served.wire`."""
-    body = _json(await read_body(request))
-    lines = _lines(service, body)
+    lines = _lines(service, await _read_json(request))
     return Lines(lines, "application/x-ndjson", _error_line)
 
 
@@ -56,7 +55,7 @@ async def _lines(service: ModelService, body: dict[str, Any]) -> AsyncGenerator[
         yield _line({"declined": error.problem})
         return
     try:
-        adapter = check_adapter(given) if (given := body.get("adapter")) else None
+        adapter = check_adapter(adapter_name) if (adapter_name := body.get("adapter")) else None
     except SwarmError as error:
         yield _error_line(error)
         return
@@ -130,7 +129,8 @@ def _line(event: dict[str, Any]) -> str:
     return json.dumps(event, ensure_ascii=False) + "\n"
 
 
-def _json(data: bytes) -> dict[str, Any]:
+async def _read_json(request: Request) -> dict[str, Any]:
+    data = await read_body(request)
     with contextlib.suppress(ValueError):
         if isinstance(found := json.loads(data), dict):
             return cast("dict[str, Any]", found)
@@ -287,11 +287,11 @@ async def _events(
     service: ModelService, chat: ChatRequest, answer: ChatAnswer
 ) -> AsyncGenerator[str]:
     async with streamed_text(service.generate, chat.generate) as streamed:
-        begun = False
+        started = False
         async for piece in streamed.pieces:
-            if not begun:
+            if not started:
                 yield _event(answer.begin())
-                begun = True
+                started = True
             chunks = answer.add(piece) if isinstance(piece, str) else answer.end(piece)
             for chunk in chunks:
                 yield _event(chunk)

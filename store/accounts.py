@@ -114,13 +114,13 @@ class Accounts:
         elapsed_s: Seconds that the run had been worked on at the last booking.
         usage: What all calls took.
         settled: The last booking of each call that is over, by its key.
-        left_open: The reservations that were never settled, by their key.
+        open_bookings: The reservations that were never settled, by their key.
     """
 
     elapsed_s: float = 0.0
     usage: Usage = field(default_factory=Usage)
     settled: dict[str, Booking] = field(default_factory=dict[str, Booking])
-    left_open: dict[str, Booking] = field(default_factory=dict[str, Booking])
+    open_bookings: dict[str, Booking] = field(default_factory=dict[str, Booking])
     _spent: Amount = field(default_factory=Amount)
 
     @classmethod
@@ -137,21 +137,21 @@ class Accounts:
     @property
     def spent(self) -> Amount:
         """What has gone, the reservations that were never settled among it."""
-        return sum((open_.amount for open_ in self.left_open.values()), self._spent)
+        return sum((open_.amount for open_ in self.open_bookings.values()), self._spent)
 
     def book(self, booking: Booking) -> None:
         """Take a booking."""
         if booking.is_settled:
-            self.left_open.pop(booking.key, None)
+            self.open_bookings.pop(booking.key, None)
             self._spent += booking.amount
             self.usage += booking.usage
             self.settled[booking.key] = booking
         else:
             self.give_up(booking.key)
-            self.left_open[booking.key] = booking
+            self.open_bookings[booking.key] = booking
         self.elapsed_s = max(self.elapsed_s, booking.elapsed_s)
 
     def give_up(self, key: str) -> None:
         """Count a reservation as spent: the call is made once more, and nothing will settle it."""
-        if open_ := self.left_open.pop(key, None):
+        if open_ := self.open_bookings.pop(key, None):
             self._spent += open_.amount

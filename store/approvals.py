@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from ..errors import AnsweredError, RunDamagedError
-from .event_wording import given_by
+from .event_wording import decided_by
 from .protocol import RunStore
 from .question import (
     WITHDRAWN,
@@ -91,7 +91,7 @@ class Approvals:
                 how = first.verdict if first else "answered"
                 raise AnsweredError(
                     f"{answer.question} of run {self.run.run_id} is {how} already"
-                    f"{f', {given_by(first.by, first.name)}' if first and first.by else ''}.",
+                    f"{f', {decided_by(first.by, first.name)}' if first and first.by else ''}.",
                     "That decision stays.",
                 )
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import islice
 from typing import Any
 
 from ..data_types import Frozen
+from ..plan.ids import is_step_id, root_of
 from ..plan.task_ir import TaskIR
+from .attempt import Attempt
 from .result import Cost, Metrics
 from .step import StepState
 
@@ -150,7 +152,10 @@ def _steps(plan: TaskIR) -> dict[str, dict[str, Any]]:
     data = plan.model_dump(mode="json", by_alias=True)
     agents = {agent["name"]: agent for agent in data["agents"]}
     return {
-        step["id"]: {**step, **{name: agents[step["agent"]][name] for name in _OF_AGENTS}}
+        step["id"]: {
+            **step,
+            **{name: agents.get(step["agent"], {}).get(name) for name in _OF_AGENTS},
+        }
         for step in data["steps"]
     }
 
@@ -197,6 +202,7 @@ class StepDiff(Frozen):
         models: The model of the last attempt; "" where a run made none.
         taken_from: The run that had done it, where it was taken over.
         seconds: Seconds of work.
+        summaries: What its members came to, where it has some; their attempts are its own here.
     """
 
     step: str
@@ -206,6 +212,7 @@ class StepDiff(Frozen):
     attempts: tuple[int, int]
     tokens: tuple[int, int]
     seconds: tuple[float, float]
+    summaries: tuple[str, str] = ("", "")
 
 
 class RunDifference(Frozen):
@@ -240,10 +247,23 @@ def compare_runs(before: RunDiff, after: RunDiff) -> RunDifference:
 
 
 def _steps_of_runs(before: RunDiff, after: RunDiff) -> tuple[StepDiff, ...]:
-    sides = [{step.id: step for step in run.steps} for run in (before, after)]
+    sides = [_with_members(run.steps) for run in (before, after)]
     planned = [*after.plan.steps, *before.plan.steps]
     names = dict.fromkeys(step.id for step in planned)
     return tuple(_step(name, sides[0].get(name), sides[1].get(name)) for name in names)
+
+
+def _with_members(steps: Sequence[StepState]) -> dict[str, StepState]:
+    """Return the plan's own steps, by their ids, each with the attempts at its members."""
+    attempts: dict[str, list[Attempt]] = {}
+    for step in steps:
+        if step.parent and is_step_id(step.id):
+            attempts.setdefault(root_of(step.id), []).extend(step.attempts)
+    return {
+        step.id: step.model_copy(update={"attempts": (*step.attempts, *attempts.get(step.id, ()))})
+        for step in steps
+        if not step.parent
+    }
 
 
 def _step(name: str, before: StepState | None, after: StepState | None) -> StepDiff:
@@ -255,6 +275,7 @@ def _step(name: str, before: StepState | None, after: StepState | None) -> StepD
         attempts=(len(before.attempts) if before else 0, len(after.attempts) if after else 0),
         tokens=(_tokens(before), _tokens(after)),
         seconds=(_seconds(before), _seconds(after)),
+        summaries=(before.summary if before else "", after.summary if after else ""),
     )
 
 

@@ -35,7 +35,7 @@ class TextJoiner:
     _held: list[str] = field(init=False, default_factory=list[str])
     _bytes: int = field(init=False, default=0)
     _closed: bool = field(init=False, default=False)
-    _told_at: float = field(init=False, default=float("-inf"))
+    _emitted_at: float = field(init=False, default=float("-inf"))
 
     def begin(self) -> None:
         """Begin the text of another request."""
@@ -49,7 +49,7 @@ class TextJoiner:
             return
         self._held.append(piece)
         self._bytes += len(piece.encode())
-        if self.clock() - self._told_at >= self.every_s:
+        if self.clock() - self._emitted_at >= self.every_s:
             self.flush()
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class TextJoiner:
             return
         text = "".join(self._held)
         self._held.clear()
-        self._told_at = self.clock()
+        self._emitted_at = self.clock()
         tokens = -(-self._bytes // _BYTES_PER_TOKEN)
         changes = {"text": text, "request": max(1, self._request), "tokens": tokens}
         self.emit(self.event.model_copy(update=changes))

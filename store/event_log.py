@@ -163,7 +163,7 @@ class EventLog:
         self._descriptor: int | None = None
         self._size = 0
         self._number = 0
-        self._left_at = 0.0
+        self._last_at = 0.0
 
     def open(self) -> None:
         """Go on after what earlier processes of the run wrote."""
@@ -172,7 +172,7 @@ class EventLog:
             self._descriptor = folder.open_to_append(self._path.name, OWNER_ONLY)
             data = folder.read(self._path.name, MOST_TEXT_BYTES)
             if (last := last_event(data)) is not None:
-                self._number, self._left_at = last.number, last.at
+                self._number, self._last_at = last.number, last.at
             self._size = len(data)
             if data and not data.endswith(b"\n"):
                 self._write(b"\n")  # What a kill cut off stays a line of its own.
@@ -185,7 +185,7 @@ class EventLog:
     @property
     def left_at(self) -> float:
         """When the last event of an earlier process happened; 0 if there was none."""
-        return self._left_at
+        return self._last_at
 
     def close(self) -> None:
         """Close the file."""
@@ -306,9 +306,9 @@ class EventReader:
                 return
             file.seek(self._offset)
             # What is being written meanwhile is read by the next call.
-            left = MOST_TEXT_BYTES
-            while left > 0 and (chunk := file.read(min(_CHUNK_BYTES, left))):
-                left -= len(chunk)
+            remaining = MOST_TEXT_BYTES
+            while remaining > 0 and (chunk := file.read(min(_CHUNK_BYTES, remaining))):
+                remaining -= len(chunk)
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     self._offset += len(line) + 1

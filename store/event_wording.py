@@ -29,7 +29,7 @@ from .events import (
     WaitEvent,
 )
 
-__all__ = ["LogState", "given_by", "is_warning", "log_line", "planned_lines"]
+__all__ = ["LogState", "decided_by", "is_warning", "log_line", "planned_lines"]
 
 
 _WHO, _WHY, _LINE = 40, 300, 1000
@@ -124,7 +124,7 @@ def planned_lines(event: PlannedEvent) -> list[str]:
     return lines
 
 
-def given_by(way: str, name: str) -> str:
+def decided_by(way: str, name: str) -> str:
     """Write which way a decision came, and who says that it is theirs: `by form (as "Ann")`."""
     who = f' (as "{one_line(name, _WHO)}")' if name else ""
     return f"by {one_line(way, _WHO)}{who}"
@@ -157,7 +157,7 @@ def _line_of_run(event: RunEvent, state: LogState) -> str | None:
             title = one_line(event.title, _WHY).rstrip(".")
             return f"Waiting for approval: {title}. Approve: {answer} (or reject)"
         case AnsweredEvent():
-            by = f" {given_by(event.by, event.name)}" if event.by else ""
+            by = f" {decided_by(event.by, event.name)}" if event.by else ""
             why = f": {one_line(event.why, _WHY)}" if event.why else ""
             return f"{event.question} is {event.verdict}{by}{why}"
         case AnsweringEvent(attempt=0 | 1):

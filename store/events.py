@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from ..data_types import Finite, Moment
-from ..host.url_secrets import masked_urls
+from ..host.secrets import masked_urls
 from ..plan.schedule import EndStatus
 from ..plan.task_ir import Tier
 from .attempt import Action, Attempt, Usage

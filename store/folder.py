@@ -464,10 +464,10 @@ class RunFolder(RunFiles):
             if (found := re.fullmatch(rf"{number}\.([0-9]{{1,9}})", name))
         ]
         attempts = [number, *(name for _, name in sorted(samples))]
-        left = {name: files for name in attempts if (files := self.names_below(f"{root}/{name}"))}
+        below = {name: files for name in attempts if (files := self.names_below(f"{root}/{name}"))}
         return {
-            path if len(left) == 1 else f"{name}/{path}": f"{root}/{name}/{path}"
-            for name, files in left.items()
+            path if len(below) == 1 else f"{name}/{path}": f"{root}/{name}/{path}"
+            for name, files in below.items()
             for path in files
         }
 

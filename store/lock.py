@@ -22,6 +22,10 @@ LOCK = "lock"
 _PID_CHARS = 20
 _PID_BYTES = 32
 _held: ContextVar[frozenset[str]] = ContextVar("swarm_held_runs", default=frozenset())
+"""Runs whose lock the code around holds; `hold_lock` alone adds one and removes it.
+
+A resume holds the lock around the flow, which asks again: the system would refuse a second hold.
+"""
 
 
 @contextmanager

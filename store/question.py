@@ -12,8 +12,8 @@ from ..errors import ExitCode, SwarmError
 from ..text import count_in
 
 __all__ = [
-    "MOST_KEPT",
     "MOST_SHOWN",
+    "MOST_STORED",
     "PLAN_QUESTION",
     "WAYS",
     "WITHDRAWN",
@@ -38,7 +38,7 @@ PLAN_QUESTION = "plan"
 MOST_SHOWN = 60_000
 """Characters of questions that a form has room for, or a terminal that asks. What is longer is
 approved by a person who has read it elsewhere: they have its `mark`."""
-MOST_KEPT = 1_000_000
+MOST_STORED = 1_000_000
 """Characters of a question that are kept. What is longer can't be shown whole by anything, and is
 not approved."""
 
@@ -126,10 +126,10 @@ class Answer(Frozen):
 
 def bounded(question: Question) -> Question:
     """Return a question with as much of its text as is kept."""
-    over = len(question.text) - MOST_KEPT
+    over = len(question.text) - MOST_STORED
     if over <= 0:
         return question
-    changes = {"text": question.text[:MOST_KEPT], "left_out": question.left_out + over}
+    changes = {"text": question.text[:MOST_STORED], "left_out": question.left_out + over}
     return question.model_copy(update=changes)
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from ..data_types import Count, Finite, Moment, moment_of
 from ..settings import home
 from ..untrusted.folder import MOST_TEXT_BYTES, FolderReader, UntrustedFolder, damage_of
-from ..untrusted.json_text import read_object
+from ..untrusted.json_text import STEP_ID, read_object
 from .folder import RunFolder
 from .layout import ABOUT, PLAN, RESULT, name_of
 from .lock import LOCK, is_locked
@@ -148,11 +148,11 @@ def list_runs(
         statuses: The run has one of these; any, if there are none.
         folder: Holds a folder for each run; the data folder's own if it is left out.
     """
-    begun = sorted(
+    started = sorted(
         _beginnings(folder or _runs_folder()), key=lambda run: (-run.started_at, run.folder.name)
     )
     wanted = [word.casefold() for word in words]
-    for run in begun:
+    for run in started:
         text = f"{run.objective}\n{_written(run.folder.name)}\n{run.flow_run_id}".casefold()
         if not all(word in text for word in wanted) or not _may_have(run, statuses):
             continue
@@ -211,8 +211,8 @@ def _listed(run: _Beginning) -> ListedRun:
         result = _read(run.folder, RESULT, _Result)
         return run.ended(
             result.status,
-            steps=len(result.steps),
-            done=sum(step.status == "succeeded" for step in result.steps),
+            steps=sum(not step.parent for step in result.steps),
+            done=sum(step.status == "succeeded" and not step.parent for step in result.steps),
             makespan_s=result.metrics.makespan_s,
             tokens=result.cost.tokens,
             usd=result.cost.money_usd,
@@ -228,7 +228,8 @@ def _unfinished(run: _Beginning) -> ListedRun:
     steps = done = None
     with suppress(OSError, ValueError):
         steps = len(_read(run.folder, PLAN, _Plan).steps)
-        done = sum(name.endswith(".txt") for name in _names(run.folder, name_of("output")))
+        made = (name.removesuffix(".txt") for name in _names(run.folder, name_of("output")))
+        done = sum(STEP_ID.fullmatch(name) is not None for name in made)
     if is_locked(FolderReader(run.folder)):
         # The lock is written when it is taken.
         running_s = max(0.0, time.time() - _changed_at(run.folder / LOCK))
@@ -254,6 +255,7 @@ class _About(_Read):
 
 class _Step(_Read):
     status: str
+    parent: str = ""
 
 
 class _Metrics(_Read):

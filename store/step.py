@@ -80,6 +80,9 @@ class StepState(BaseModel):
         description="SHA-256 of what a member is asked for and reads: its item, not its number.",
     )
     summary: str = Field(default="", description="What its members came to, where it has some.")
+    by_condition: bool = Field(
+        default=False, description="Whether a condition skipped it, which is no failure."
+    )
 
     _step: CompiledStep = PrivateAttr()
     _planned_step: CompiledStep = PrivateAttr()
@@ -259,6 +262,11 @@ class StepState(BaseModel):
         """Note why nothing more is tried, or nothing was."""
         self.category = category
         self.reason = f"{category}: {reason}" if category else reason
+
+    def skip_by_condition(self, reason: str) -> None:
+        """Note that a condition has it skipped, and which."""
+        self.by_condition = True
+        self.end(reason)
 
     def add_reason(self, reason: str) -> None:
         """Note what else went wrong after the last attempt had failed."""

@@ -96,7 +96,7 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     same = sum(_is_like(failure, last) for failure in history)
     count = f"{last.category} failure {same} on tier {last.tier}"
     possible: list[Action] = [action for action in actions if _is_open(action, last, bounds)]
-    remaining, taken = _left(possible, history)
+    remaining, taken = _remaining(possible, history)
     if not remaining:
         return _give_up(
             bounds, last, f"{last.category}: nothing left", f"{count} was the last allowed"
@@ -128,7 +128,7 @@ def _is_like(failure: Failure, last: Failure) -> bool:
     )
 
 
-def _left(
+def _remaining(
     possible: Sequence[Action], history: Sequence[Failure]
 ) -> tuple[list[Action], list[Action]]:
     """The actions that such failures here haven't led to yet, and those that they have."""

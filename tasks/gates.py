@@ -52,8 +52,8 @@ def summary(results: Sequence[GateResult], asked: Sequence[str]) -> str:
         parts = [f"{passed} of {len(asked)} gates passed"]
     parts += [f"{result.gate} {_words(result)}" for result in results if _is_worth_a_word(result)]
     seen = {result.gate for result in results}
-    left = [name for name in map(gate_name, asked) if name not in seen]
-    return ". ".join([*parts, f"Not asked: {', '.join(left)}"] if left else parts)
+    unasked = [name for name in map(gate_name, asked) if name not in seen]
+    return ". ".join([*parts, f"Not asked: {', '.join(unasked)}"] if unasked else parts)
 
 
 def _is_worth_a_word(result: GateResult) -> bool:

@@ -194,7 +194,8 @@ def join_outputs(outputs: Sequence[StepOutput]) -> str:
     if len(outputs) < 2:
         return "".join(output.text for output in outputs)
     return "\n\n".join(
-        f"## {output.name} · {output.agent}\n\n{_in_markdown(output)}" for output in outputs
+        f"## {' · '.join(filter(None, [output.name, output.agent]))}\n\n{_in_markdown(output)}"
+        for output in outputs
     )
 
 

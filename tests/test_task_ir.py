@@ -8,6 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import PlanError
+from prefect_swarm.plan.bounds import Range, extents, total
+from prefect_swarm.plan.compile import compile_plan
+from prefect_swarm.plan.expand import instances_of
+from prefect_swarm.plan.items import item_of
+from prefect_swarm.plan.program import ForEach
 from prefect_swarm.plan.task_ir import (
     MAX_ITEMS,
     MAX_STEPS,
@@ -246,18 +251,25 @@ def test_the_schema_in_the_docs_is_the_languages() -> None:
     assert written == TaskIR.model_json_schema(), f"run: {REGENERATE}"
 
 
-def test_a_template_gives_one_independent_step_an_item() -> None:
+def test_a_template_gives_one_step_that_is_done_for_each_item() -> None:
     ir = TaskIR.from_items("Translate {item}; {item} again", ["sea", "sky"])
-    prompts = [planned.prompt for planned in ir.steps]
-    assert prompts == ["Translate sea; sea again", "Translate sky; sky again"]
-    assert all(not planned.depends_on for planned in ir.steps)
+    (only,) = ir.steps
+    assert only.for_each == ForEach(items=("sea", "sky"), max_items=2)
+    (compiled,) = compile_plan(ir).steps
+    items = [item_of(value, trusted=True) for value in ("sea", "sky")]
+    assert [(each.id, each.prompt) for each in instances_of(compiled, items)] == [
+        ("S1[1]", "Translate sea; sea again"),
+        ("S1[2]", "Translate sky; sky again"),
+    ]
+    assert only.depends_on == ()
     assert ir.final_step is None
 
 
 def test_a_join_reads_every_item_and_is_the_answer() -> None:
     ir = TaskIR.from_items("Sum {item}", ["a", "b", "c"], join="Add them up", objective="A sum")
-    assert ir.steps[-1].depends_on == ("S1", "S2", "S3")
-    assert (ir.final_step, ir.objective) == ("S4", "A sum")
+    assert [planned.id for planned in ir.steps] == ["S1", "S2"]
+    assert ir.steps[-1].depends_on == ("S1",)
+    assert (ir.final_step, ir.objective) == ("S2", "A sum")
     assert ir.steps[-1].agent != ir.steps[0].agent
 
 
@@ -265,17 +277,17 @@ def test_the_items_go_to_the_agent_that_is_named() -> None:
     agent = Agent(name="P" * 80, system_prompt="You prove.", tier="coder")
     ir = TaskIR.from_items("Prove {item}", ["a", "b"], agent=agent, join="Compare")
     assert ir.agents[0] == agent
-    assert {planned.agent for planned in ir.steps[:2]} == {agent.name}
+    assert ir.steps[0].agent == agent.name
 
 
-def test_as_many_items_as_allowed_and_a_join_are_a_plan() -> None:
-    ir = TaskIR.from_items("{item}", [str(n) for n in range(MAX_ITEMS)], join="All")
-    assert len(ir.steps) == MAX_STEPS
+def test_as_many_items_as_allowed_are_a_plan() -> None:
+    ir = TaskIR.from_items("{item}", [str(n) for n in range(MAX_ITEMS)])
+    assert total(extents(ir, 1)).instances == Range(MAX_ITEMS, MAX_ITEMS)
 
 
 @pytest.mark.parametrize("count", [0, 1, MAX_ITEMS + 1])
 def test_too_few_or_too_many_items_are_refused(count: int) -> None:
-    with pytest.raises(PlanError, match=f"{count} items were given. Give 2 to 300"):
+    with pytest.raises(PlanError, match=f"{count} items were given. Give 2 to 10,000"):
         TaskIR.from_items("Do {item}", [str(n) for n in range(count)])
 
 
@@ -290,10 +302,15 @@ def test_a_repeated_item_is_refused(items: list[str]) -> None:
         TaskIR.from_items("Do {item}", items)
 
 
+def test_a_part_that_no_item_has_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"names \{item.name\}, and in an item there is no /name"):
+        TaskIR.from_items("{item} by {item.name}", ["a", "b"])
+
+
 def test_a_blank_prompt_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"step S2: it has no prompt"):
+    with pytest.raises(PlanError, match=r"Item 2 gives a blank prompt"):
         TaskIR.from_items("{item}", ["a", " "])
-    with pytest.raises(PlanError, match=r"step S3: it has no prompt"):
+    with pytest.raises(PlanError, match=r"step S2: it has no prompt"):
         TaskIR.from_items("{item}", ["a", "b"], join=" ")
 
 

@@ -110,7 +110,6 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
     "memory.graph_rows": of("memory.graph_rows.symptom_of"),
     "memory.erasure": of("memory.erasure.plain"),
     "tasks.planner.plan_coverage.lists": of("tasks.planner.plan_coverage.lists"),
-    "tasks.planner.plan_coverage.items": of("tasks.planner.plan_coverage.listed_items"),
     "tasks.planner.line_format.lines": of("tasks.planner.line_format.read_lines", "o"),
     "tasks.planner.line_format.line": of("tasks.planner.line_format.asked_in"),
     "plan.items.json": of("plan.items.items_in", "/a"),
@@ -130,9 +129,10 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
         as_answer(text)
     ),
     "tasks.replan": of("tasks.replan.read_replacement", "A", "p"),
-    "report.prose_html.python": of("report.prose_html.coloured", "python"),
-    "report.prose_html.json": of("report.prose_html.coloured", "json"),
-    "report.prose_html": of("report.prose_html.prose", 1),
+    "toolsets.python": of("toolsets.python.file_name_problem"),
+    "report.html.python": of("report.html.coloured", "python"),
+    "report.html.json": of("report.html.coloured", "json"),
+    "report.html": of("report.html.prose", 1),
     "report.markdown.plain": of("report.markdown.plain", 10**6),
     "report.attempts_page": of("report.attempts_page.changed_lines", "b"),
     "report.markdown.written": of("report.markdown.written"),
@@ -161,8 +161,9 @@ HAS_NO_READER = {
     "cli.command": "the package's own help",
     "cli.terminal.files": "names of files, of bounded length",
     "store.folder": "names of files and of attempts, of bounded length",
-    "evals.matching": "any patterns, in a process that is ended in time",
+    "host.bounded_work": "any patterns, in a process that is ended in time",
     "gates.pipeline": "looks for half a character",
+    "tasks.planner.planners": "looks for two words in an error",
     "gates.sandbox.guest.run_tests": "runs in the sandbox, within its bounds",
 }
 """Modules that have expressions and take texts, and why none of their functions is tried here."""

@@ -41,9 +41,19 @@ from .journal import (
     tools_astray,
 )
 from .names import ToolLimits
-from .pictures import ForModel, PictureFiles, bare, restored
 from .policy import AttemptRules, CallVerdict, WantedCall, question_about, repeats, verdict_on
-from .shown import arguments_of, cut, earlier_calls, ended_call, result_text, wanted_call
+from .shown import (
+    ForModel,
+    PictureFiles,
+    arguments_of,
+    bare,
+    cut,
+    earlier_calls,
+    ended_call,
+    restored,
+    result_text,
+    wanted_call,
+)
 
 __all__ = ["JournaledCalls", "calls_of", "turn_at"]
 
@@ -96,7 +106,7 @@ class JournaledCalls:
         init=False, default_factory=dict[CallKey, CallVerdict]
     )
     _answers: dict[CallKey, Answer] = field(init=False, default_factory=dict[CallKey, Answer])
-    _begun: set[CallKey] = field(init=False, default_factory=set[CallKey])
+    _started: set[CallKey] = field(init=False, default_factory=set[CallKey])
 
     def __post_init__(self) -> None:
         self._before = self.journal.read()
@@ -242,8 +252,8 @@ class JournaledCalls:
         approvals: Approvals,
     ) -> WantedCall:
         toolset, server, definition = tool
-        begun = self._before.reserved[key]
-        question = f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
+        earlier = self._before.reserved[key]
+        question = f"{self.tag}.{key.ordinal}" + (f".again{earlier}" if earlier else "")
         shown = arguments_of(part)
         call = WantedCall(key, definition, question, shown, toolset, server)
         if approvals.was_used(question, call.subject(self.step, self._before)):
@@ -261,14 +271,14 @@ class JournaledCalls:
         make: Callable[[], Awaitable[object]],
     ) -> ForModel:
         async with turn_at(server, self.limits.at_once):
-            if key in self._begun:
+            if key in self._started:
                 raise UncertainCallError(f"{self.step}: {key.tool} was begun already.")
-            self._begun.add(key)
+            self._started.add(key)
             started = self.clock()
-            begun = Reserved(
+            reservation = Reserved(
                 at=started, key=key, toolset=shown.toolset, arguments=arguments_of(part)
             )
-            self.journal.begin(begun, once=is_acting(tool) and not is_idempotent(tool))
+            self.journal.begin(reservation, once=is_acting(tool) and not is_idempotent(tool))
             if (answer := self._answers.get(key)) is not None:
                 Approvals(self.run).use(answer, started)
             shown = shown.model_copy(update={"started_at": started})

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -18,7 +16,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage
 
 from ..errors import InputError, SwarmError, ToolsetError
-from ..gates.registry import package_of
+from ..gates.pipeline import package_of
 from ..store.protocol import RunStore
 from .names import ToolLimits, checked_name
 
@@ -34,8 +32,6 @@ __all__ = [
     "listed_tools",
     "marked",
     "needs_approval",
-    "overridden_toolsets",
-    "override_toolsets",
     "place_of",
     "placed",
     "registered_toolsets",
@@ -241,9 +237,6 @@ class Catalogue:
         return source
 
 
-_given: ContextVar[Mapping[str, ToolsetOverride]] = ContextVar("overridden_toolsets")
-
-
 @dataclass(frozen=True, slots=True)
 class ToolsetOverride:
     """A source whose toolset was made before; all attempts share it."""
@@ -260,36 +253,6 @@ class ToolsetOverride:
     def toolset(self, use: ToolsetUse) -> Toolset:  # noqa: ARG002 - shared by all
         """Return the toolset that was given."""
         return self.made
-
-
-def overridden_toolsets() -> Mapping[str, ToolsetOverride]:
-    """Return what `override_toolsets` gives here."""
-    return _given.get({})
-
-
-@contextmanager
-def override_toolsets(**toolsets: Toolset) -> Generator[None]:
-    """Give the runs that begin inside toolsets by name; they come before others of these names.
-
-    They are this process's alone: a run that is resumed elsewhere has to be given them again.
-
-    Raises:
-        InputError: A name isn't one.
-
-    Example:
-        ```python
-        tools = FunctionToolset()
-        tools.add_function(stock_of)
-        with override_toolsets(stock=tools):
-            asyncio.run(swarm("…"))
-        ```
-    """
-    made = {name: ToolsetOverride(checked_name(name), given) for name, given in toolsets.items()}
-    token = _given.set({**overridden_toolsets(), **made})
-    try:
-        yield
-    finally:
-        _given.reset(token)
 
 
 GROUP = "prefect_swarm.toolsets"

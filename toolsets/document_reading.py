@@ -358,8 +358,8 @@ def _opened(root: Path, parts: Sequence[str]) -> Generator[int]:
 
 MAX_DOCUMENTS = 10_000
 """Documents of all folders; with more, a search would mostly look for changes."""
-_KEPT = 8
-_KEPT_LINES = 200_000
+_CACHED = 8
+_CACHED_LINES = 200_000
 
 
 class DocumentFolders:
@@ -370,7 +370,7 @@ class DocumentFolders:
         self.folders = tuple(folders)
         self.labels = folder_labels(self.folders)
         self._lock = Lock()
-        self._kept: OrderedDict[Document, list[str]] = OrderedDict()
+        self._cached: OrderedDict[Document, list[str]] = OrderedDict()
 
     def documents(self) -> tuple[tuple[Document, ...], bool]:
         """Return the documents in the order of their folders and names, and whether they are all.
@@ -388,16 +388,16 @@ class DocumentFolders:
             InputError: It can't be read, or is nothing that has a text.
         """
         with self._lock:
-            if (kept := self._kept.get(document)) is not None:
-                self._kept.move_to_end(document)
-                return kept
+            if (cached := self._cached.get(document)) is not None:
+                self._cached.move_to_end(document)
+                return cached
         found = lines_of(self._text(document))
         with self._lock:
-            self._kept[document] = found
-            while len(self._kept) > _KEPT or (
-                len(self._kept) > 1 and sum(map(len, self._kept.values())) > _KEPT_LINES
+            self._cached[document] = found
+            while len(self._cached) > _CACHED or (
+                len(self._cached) > 1 and sum(map(len, self._cached.values())) > _CACHED_LINES
             ):
-                self._kept.popitem(last=False)
+                self._cached.popitem(last=False)
         return found
 
     def document(self, name: str) -> Document:

@@ -26,12 +26,12 @@ __all__ = [
     "JournalState",
     "Messages",
     "Reserved",
-    "answers_kept",
     "call_keys",
     "conversation_of",
     "last_call_keys",
     "read_entries",
     "state_of",
+    "stored_answers",
     "tools_astray",
 ]
 
@@ -169,8 +169,8 @@ def _keys(answer: ModelResponse, made: int) -> list[CallKey]:
 def tools_astray(state: JournalState, messages: Iterable[ModelMessage]) -> frozenset[str]:
     """Return the tools of calls that a journal has and its conversation doesn't."""
     known = {key for keys in call_keys(messages) for key in keys}
-    begun = {*state.reserved, *state.committed}
-    return frozenset(key.tool for key in begun - known)
+    calls = {*state.reserved, *state.committed}
+    return frozenset(key.tool for key in calls - known)
 
 
 def arguments_hash(arguments: str | Mapping[str, Any] | None) -> str:
@@ -216,10 +216,6 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
     return state
 
 
-CALLS, BEGUN = "calls", "begun"
-"""The folders of a run with its journals, and with what is begun once more."""
-
-
 class CallJournal:
     """The journal of one attempt. A line is on the disk before `write` returns.
 
@@ -239,9 +235,9 @@ class CallJournal:
             UncertainCallError: A file of it can't be read, so nobody knows what was done.
         """
         state = state_of(_entries(self._lines("calls", self._name))[0])
-        begun, state.unreadable = _begun(self._lines("begun", self._name))
+        reservations, state.unreadable = _reservations(self._lines("begun", self._name))
         # Either file may have lost some.
-        state.reserved |= begun
+        state.reserved |= reservations
         return state
 
     def write(self, entry: Entry) -> None:
@@ -272,9 +268,9 @@ class CallJournal:
         for name in self._names("begun"):
             its_step, its_number = _attempt_of(name)
             if its_step == step and its_number < number:
-                begun, _ = _begun(self._lines("begun", name))
+                reservations, _ = _reservations(self._lines("begun", name))
                 state = state_of(_entries(self._lines("calls", name))[0])
-                lost = begun.keys() - state.reserved.keys() - state.committed.keys()
+                lost = reservations.keys() - state.reserved.keys() - state.committed.keys()
                 astray = tools_astray(state, conversation_of(state))
                 found |= {key.tool for key in lost} | astray
         return frozenset(found)
@@ -299,7 +295,7 @@ def _unknown(error: RunDamagedError) -> UncertainCallError:
     )
 
 
-def answers_kept(run: RunStore, key: str) -> int:
+def stored_answers(run: RunStore, key: str) -> int:
     """Return how many answers of its model the journal of an attempt has; 0 where it has none.
 
     Args:
@@ -327,7 +323,7 @@ def _entries(lines: Iterable[str]) -> tuple[list[Entry], int]:
     return found, broken
 
 
-def _begun(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
+def _reservations(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
     """Return how often each call was begun, and how many lines say no more which one."""
     entries, broken = _entries(lines)
     return Counter(entry.key for entry in entries if isinstance(entry, Reserved)), broken

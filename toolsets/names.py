@@ -33,20 +33,20 @@ def checked_name(name: str) -> str:
     return name
 
 
-def fitted(name: str, *, told_apart: bool = False) -> str:
+def fitted(name: str, *, with_hash: bool = False) -> str:
     """Return a tool's name as any model's provider takes it.
 
     Other characters become `_`, and what is too long ends with a hash of the whole.
 
     Args:
         name: What the tool is called.
-        told_apart: Have the name end with the hash in any case.
+        with_hash: Have the name end with the hash in any case.
     """
     plain = _FOREIGN.sub("_", name)
     # Some providers want a letter first, and take a `_`.
     if not plain[:1].isalpha() and plain[:1] != "_":
         plain = f"tool_{plain}"
-    if not told_apart and len(plain) <= LONGEST:
+    if not with_hash and len(plain) <= LONGEST:
         return plain
     return f"{plain[: LONGEST - 7]}_{short_hash(name)}"
 

@@ -17,7 +17,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from .calls import JournaledCalls, calls_of
 from .catalogue import Catalogue, Toolset, ToolsetUse, needs_approval
 from .names import fitted
-from .pictures import ForModel
+from .shown import ForModel
 
 __all__ = ["AttemptTools", "OfferedTool", "OwnName", "ToolsOf", "earlier_names", "offered_tools"]
 
@@ -108,7 +108,7 @@ def _candidates(tool: OwnName) -> tuple[str, ...]:
     """Return what a tool may be called, the best name first."""
     toolset, own = tool
     both = f"{toolset}_{own}"
-    hashed = (fitted(f"{both}\0{more}", told_apart=True) for more in ("", *"123456789"))
+    hashed = (fitted(f"{both}\0{more}", with_hash=True) for more in ("", *"123456789"))
     return (fitted(own), fitted(both), *hashed)
 
 

@@ -94,8 +94,8 @@ def repeats(messages: Sequence[ModelMessage]) -> Repeats:
                 counts.setdefault(_key(part), []).append(result)
     if not found or not found[-1]:
         return Repeats()
-    told_before = any(found[:-1])
-    return Repeats("take_away" if told_before else "tell", found[-1])
+    warned_before = any(found[:-1])
+    return Repeats("take_away" if warned_before else "tell", found[-1])
 
 
 def _too_many(answer: ModelResponse, counts: Mapping[_Call, list[str]]) -> Iterator[int]:

@@ -69,11 +69,11 @@ def main() -> None:
     result["value"], result["error"] = _execute(job["code"], job["label"], names)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    kept, left_out = _kept(names, job["state_bytes"])
-    files, refused = _left_files(os.path.join(here, _FOLDER), job)
+    pickled, left_out = _pickled(names, job["state_bytes"])
+    files, refused = _written_files(os.path.join(here, _FOLDER), job)
     result["not_kept"] |= left_out
     result |= {"files": list(files), "refused": refused}
-    _write(os.path.join(here, _RESULT), result, [kept, *files.values()])
+    _write(os.path.join(here, _RESULT), result, [pickled, *files.values()])
     os._exit(0)
 
 
@@ -142,7 +142,7 @@ def _restore(state: bytes, names: dict[str, Any]) -> str:
     return ""
 
 
-def _kept(names: dict[str, Any], most: int) -> tuple[bytes, dict[str, str]]:
+def _pickled(names: dict[str, Any], most: int) -> tuple[bytes, dict[str, str]]:
     """Return what can be kept of the variables, together, and why the others can't be."""
     wanted = {
         name: value
@@ -208,7 +208,7 @@ def _loaded(data: bytes, names: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _left_files(folder: str, job: dict[str, Any]) -> tuple[dict[str, bytes], dict[str, str]]:
+def _written_files(folder: str, job: dict[str, Any]) -> tuple[dict[str, bytes], dict[str, str]]:
     try:
         return _files(folder, job)
     except OSError as error:

@@ -1,29 +1,172 @@
-"""A span around some work. An error in it is recorded by kind, not in words."""
+"""Spans around work, and the tracer provider that they go to.
+
+An error in a span is recorded by kind, not in words. Without a provider a span costs nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
+import threading
 from collections.abc import Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from opentelemetry.trace import INVALID_SPAN, Link, Span, Status, StatusCode, use_span
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    Link,
+    NoOpTracerProvider,
+    ProxyTracerProvider,
+    Span,
+    Status,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    get_tracer_provider,
+    use_span,
+)
 from prefect.settings import PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY, temporary_settings
 from pydantic_ai.models.instrumented import InstrumentationSettings
 
-from .provider import content_is_exported, is_traced, tracer, tracer_provider
+from ..settings import SwarmSettings
+
+if TYPE_CHECKING:
+    from .exporting import Exporting
 
 __all__ = [
     "Attributes",
     "awaited_without_prefect_spans",
     "begin",
+    "content_is_exported",
+    "content_setting_read",
     "fail",
+    "flush",
     "inside",
+    "is_traced",
     "known",
     "request_tracing",
     "span",
+    "wanted_exporter",
     "without_prefect_spans",
 ]
+
+
+# Put in by `content_setting_read` around a run, whose spans ask for it all the time: reading the
+# settings takes more than a millisecond.
+_is_exported: ContextVar[bool | None] = ContextVar("content_is_exported", default=None)
+
+
+def content_is_exported() -> bool:
+    """Return whether the user has asked for it.
+
+    Raises:
+        InputError: The setting has a value that isn't allowed.
+    """
+    known = _is_exported.get()
+    return SwarmSettings().trace_content == "on" if known is None else known
+
+
+@contextmanager
+def content_setting_read() -> Generator[None]:
+    """Read the setting once for the work inside."""
+    token = _is_exported.set(content_is_exported())
+    try:
+        yield
+    finally:
+        _is_exported.reset(token)
+
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_EXTRA = "Install them with: pip install 'prefect-swarm[traces]'"
+_logger = logging.getLogger("prefect_swarm.tracing")
+
+
+@dataclass(slots=True)
+class _MadeOnce:
+    """What this process exports by, once it was asked for."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_made: bool = False
+    exporting: Exporting | None = None
+
+
+_made = _MadeOnce()
+
+
+def _environment_provider() -> TracerProvider | None:
+    """Return the provider that the environment asks for; None if it asks for none.
+
+    What is not available is said once, in the log, and there is no provider then.
+    """
+    if not _made.is_made:
+        with _made.lock:
+            if not _made.is_made:
+                _made.exporting = _make(wanted_exporter())
+                _made.is_made = True
+    return _made.exporting.provider if _made.exporting else None
+
+
+def wanted_exporter() -> str:
+    """Return the exporter that the environment names: `otlp`, `console` or another; "" if none."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ""
+    named = os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    if named:
+        return "" if named == "none" else named
+    return "otlp" if _endpoint() else ""
+
+
+def _endpoint() -> str:
+    """Return the collector that the environment names; "" if none."""
+    configured = (os.environ.get(name, "").strip() for name in _ENDPOINTS)
+    return next(filter(None, configured), "")
+
+
+def flush() -> None:
+    """Send the spans that wait, for two seconds at most; the user's own provider is let be."""
+    if _made.exporting is not None:
+        _made.exporting.flush()
+
+
+def _make(exporter: str) -> Exporting | None:
+    if not exporter:
+        return None
+    try:
+        from .exporting import Exporting, exporter_of
+    except ImportError as error:
+        _logger.warning("No traces: OpenTelemetry's packages are missing (%s). %s", error, _EXTRA)
+        return None
+    made = exporter_of(exporter, _endpoint())
+    if isinstance(made, str):
+        _logger.warning("No traces: %s", made)
+        return None
+    return Exporting(made)
+
+
+_SCOPE = "prefect_swarm"
+
+
+def _tracer_provider() -> TracerProvider | None:
+    """Return who takes spans; None if nobody does."""
+    configured = get_tracer_provider()
+    # Either of these is what OpenTelemetry has where nobody set a provider.
+    if isinstance(configured, ProxyTracerProvider | NoOpTracerProvider):
+        return _environment_provider()
+    return configured
+
+
+def is_traced() -> bool:
+    """Return whether anybody takes spans."""
+    return _tracer_provider() is not None
+
+
+def _tracer() -> Tracer | None:
+    """Return what makes this package's spans; None if nobody takes them."""
+    provider = _tracer_provider()
+    return None if provider is None else provider.get_tracer(_SCOPE)
 
 
 Attributes = Mapping[str, str | bool | int | float | None]
@@ -36,33 +179,33 @@ def span(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Gener
 
     Where nobody takes spans it is one that records nothing, at no cost.
     """
-    begun = begin(name, attributes, links)
-    if begun is INVALID_SPAN:
-        yield begun
+    opened = begin(name, attributes, links)
+    if opened is INVALID_SPAN:
+        yield opened
         return
     try:
-        with inside(begun):
-            yield begun
+        with inside(opened):
+            yield opened
     except (asyncio.CancelledError, GeneratorExit):
-        begun.set_attribute("prefect_swarm.outcome", "cancelled")
+        opened.set_attribute("prefect_swarm.outcome", "cancelled")
         raise
     except BaseException as error:
-        _fail_by(begun, error)
+        _fail_by(opened, error)
         raise
     finally:
-        begun.end()
+        opened.end()
 
 
 def begin(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Span:
     """Begin a span within the current one; the caller ends it."""
-    if (made := tracer()) is None:
+    if (made := _tracer()) is None:
         return INVALID_SPAN
     return made.start_span(name, attributes=known(attributes), links=list(links))
 
 
-def inside(begun: Span) -> AbstractContextManager[Span]:
+def inside(opened: Span) -> AbstractContextManager[Span]:
     """Make a span the current one for the work inside; it is not ended, and no error is noted."""
-    return use_span(begun, record_exception=False, set_status_on_exception=False)
+    return use_span(opened, record_exception=False, set_status_on_exception=False)
 
 
 def fail(failed: Span, kind: str, words: str | None = None) -> None:
@@ -113,7 +256,7 @@ def request_tracing() -> InstrumentationSettings | None:
 
     None leaves it to what the user has set for all agents, such as `Agent.instrument_all`.
     """
-    if (provider := tracer_provider()) is None:
+    if (provider := _tracer_provider()) is None:
         return None
     shown = content_is_exported()
     return InstrumentationSettings(

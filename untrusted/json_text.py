@@ -245,8 +245,8 @@ def _clause(problem: ErrorDetails, data: object) -> str:
     if len(path) >= 2 and path[0] == "steps" and isinstance(path[1], int):
         where = ".".join([_step_name(data, path[1]), *map(str, path[2:])])
     value = problem["input"]
-    given = "" if isinstance(value, dict | list | tuple) else f" (got {_shown(value)})"
-    return f"{where}: {message}{given}" if where else message
+    shown = "" if isinstance(value, dict | list | tuple) else f" (got {_shown(value)})"
+    return f"{where}: {message}{shown}" if where else message
 
 
 def _cut(text: str) -> str:

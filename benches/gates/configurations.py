@@ -36,21 +36,21 @@ def configured(
         memory: Whether steps are given to the personas there are, and to whom did well before.
     """
     # No step is to profit from what another one's configuration has learned.
-    given: dict[str, Any] = {"model": model, "seed": seed, "memory": memory}
+    changes: dict[str, Any] = {"model": model, "seed": seed, "memory": memory}
     match name:
         case "single":
-            given |= {"gates": dict.fromkeys(KINDS, ()), "max_attempts": 1}
+            changes |= {"gates": dict.fromkeys(KINDS, ()), "max_attempts": 1}
         case "gated":
-            given |= {"max_attempts": 1}
+            changes |= {"max_attempts": 1}
         case "retry":
-            given |= {"policy": _without("SAMPLE", "REPLAN")}
+            changes |= {"policy": _without("SAMPLE", "REPLAN")}
         case "sample":
-            given |= {"policy": _sampling()}
+            changes |= {"policy": _sampling()}
         case "tier":
-            given |= {"coder": coder}
+            changes |= {"coder": coder}
         case _:
             pass
-    return SwarmOptions(**given)
+    return SwarmOptions(**changes)
 
 
 def _without(*actions: str) -> Policy:
@@ -63,8 +63,8 @@ def _without(*actions: str) -> Policy:
 
 def _sampling() -> Policy:
     # What failed on the way to the model is tried again as ever; what is never retried stays so.
-    kept = (Category.INFRASTRUCTURE, Category.BUDGET, Category.UPSTREAM)
+    unchanged = (Category.INFRASTRUCTURE, Category.BUDGET, Category.UPSTREAM)
     rules = {
-        category: rule if category in kept else ("SAMPLE",) for category, rule in RULES.items()
+        category: rule if category in unchanged else ("SAMPLE",) for category, rule in RULES.items()
     }
     return Policy.model_validate({"rules": rules, "samples": SAMPLES})

@@ -178,14 +178,14 @@ async def swarms_table(rounds: int) -> str:
     return "\n".join(lines)
 
 
-def _main(given: argparse.Namespace) -> None:
+def _main(args: argparse.Namespace) -> None:
     parts: list[Callable[[int], Awaitable[str]]] = []
-    parts += [] if given.skip_rates else [rates_table]
-    parts += [] if given.skip_swarms else [swarms_table]
+    parts += [] if args.skip_rates else [rates_table]
+    parts += [] if args.skip_swarms else [swarms_table]
 
     async def measure() -> None:
         for part in parts:
-            print(await part(given.rounds), end="\n\n", flush=True)
+            print(await part(args.rounds), end="\n\n", flush=True)
             close_engines()
 
     with own_prefect():

@@ -44,7 +44,7 @@ from tools import run_tools
 MIX: tuple[tuple[OutputKind, float], ...] = (("python", 0.4), ("shell", 0.3), ("json", 0.3))
 AT_ONCE = (1, 2, 8)
 LIGHT = SwarmOptions().gate_concurrency
-_STARTED_AHEAD_S = 1.5
+_PRESTART_S = 1.5
 Made = Callable[[int], Subject]
 
 
@@ -107,7 +107,7 @@ async def waiting_table(rounds: int) -> str:
             started.append(await _taken(gate, made(n)))
             with ready_for(["unit"]):
                 # A model's answer leaves as much, and more.
-                await asyncio.sleep(_STARTED_AHEAD_S)
+                await asyncio.sleep(_PRESTART_S)
                 waited.append(await _taken(gate, made(n)))
         ratio = median(waited) / median(started)
         lines.append(f"| {about} | {median(started):.0f} | {median(waited):.0f} | {ratio:.2f} |")
@@ -197,5 +197,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="times each gate is measured")
     parser.add_argument("--artifacts", type=int, default=100, help="artifacts of the pipeline")
-    given = parser.parse_args()
-    asyncio.run(_main(given.rounds, given.artifacts))
+    args = parser.parse_args()
+    asyncio.run(_main(args.rounds, args.artifacts))

@@ -38,7 +38,7 @@ from pydantic import BaseModel, ConfigDict
 from steps import KINDS, Asked, Kind, load_steps
 from tally import BenchReport
 
-__all__ = ["REVIEW", "Reviewed", "agreement", "candidates", "drawn", "judged", "load_review"]
+__all__ = ["REVIEW", "Reviewed", "agreement", "candidates", "judged", "load_review", "sample"]
 
 REVIEW = Path(__file__).with_name("review.jsonl")
 _WITHOUT_GATES = "single"
@@ -79,7 +79,7 @@ def candidates(reports: Iterable[BenchReport], without: Sequence[str] = ()) -> l
     return list(found.values())
 
 
-def drawn(some: Sequence[Reviewed], count: int, seed: int) -> list[Reviewed]:
+def sample(some: Sequence[Reviewed], count: int, seed: int) -> list[Reviewed]:
     """Draw evenly over kinds, as far as each has so many; in the kinds' order."""
     chance = random.Random(seed)
     of_kind = [[reviewed for reviewed in some if reviewed.kind == kind] for kind in KINDS]
@@ -150,10 +150,10 @@ async def _rule(review: Reviewed, asked: Asked) -> Category | None:
     return stopper.category if stopper else None
 
 
-def _draw(given: argparse.Namespace, steps: dict[str, Asked]) -> None:
-    reports = [BenchReport.model_validate_json(path.read_text("utf-8")) for path in given.draw]
-    some = candidates(reports, given.without.split(","))
-    chosen = drawn(asyncio.run(_failing(some, steps)), given.count, given.seed)
+def _draw(args: argparse.Namespace, steps: dict[str, Asked]) -> None:
+    reports = [BenchReport.model_validate_json(path.read_text("utf-8")) for path in args.draw]
+    some = candidates(reports, args.without.split(","))
+    chosen = sample(asyncio.run(_failing(some, steps)), args.count, args.seed)
     _write(chosen)
     for number, review in enumerate(chosen, 1):
         print(f"=== {number} · {review.id} · {review.kind}", steps[review.id].prompt, sep="\n")
@@ -179,12 +179,12 @@ def _main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
     parser.add_argument("--without", default="", help="ids of steps to leave out, with commas")
     parser.add_argument("--keep", action="store_true", help="write the rules' categories down")
-    given = parser.parse_args()
+    args = parser.parse_args()
     steps = {asked.id: asked for asked in load_steps()}
-    if given.draw:
-        _draw(given, steps)
+    if args.draw:
+        _draw(args, steps)
     else:
-        _compare(keep=given.keep, steps=steps)
+        _compare(keep=args.keep, steps=steps)
 
 
 if __name__ == "__main__":

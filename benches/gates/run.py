@@ -44,40 +44,40 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _chosen(given: argparse.Namespace) -> tuple[list[str], list[Asked]]:
-    names = given.only.split(",") if given.only else list(CONFIGURATIONS)
+def _chosen(args: argparse.Namespace) -> tuple[list[str], list[Asked]]:
+    names = args.only.split(",") if args.only else list(CONFIGURATIONS)
     if unknown := set(names) - set(CONFIGURATIONS):
         known = ", ".join(CONFIGURATIONS)
         raise InputError(f"There is no configuration {', '.join(unknown)}.", f"There are {known}.")
-    if not given.coder:
+    if not args.coder:
         names = [name for name in names if name != "tier"]
     steps = load_steps()
-    if given.steps:
-        steps = [asked for asked in steps if asked.id in given.steps.split(",")]
+    if args.steps:
+        steps = [asked for asked in steps if asked.id in args.steps.split(",")]
     return names, steps
 
 
-def _run(given: argparse.Namespace) -> BenchReport:
-    names, steps = _chosen(given)
+def _run(args: argparse.Namespace) -> BenchReport:
+    names, steps = _chosen(args)
     report = BenchReport(
-        machine=describe_machine(), model=given.model, coder=given.coder, seed=given.seed
+        machine=describe_machine(), model=args.model, coder=args.coder, seed=args.seed
     )
     with own_prefect():
         for name in names:
             print(f"{name} …", file=sys.stderr)
             options = configured(
                 name,
-                model=given.model,
-                coder=given.coder or None,
-                seed=given.seed,
-                memory=given.memory,
+                model=args.model,
+                coder=args.coder or None,
+                seed=args.seed,
+                memory=args.memory,
             )
             with fresh_home():
                 measured = asyncio.run(measure(name, steps, options))
             # Kept before they are judged, for --again, should the sandbox fail.
-            _keep(_with(report, measured), given.json)
+            _keep(_with(report, measured), args.json)
             report = _with(report, asyncio.run(judged(measured)))
-            _keep(report, given.json)
+            _keep(report, args.json)
             print(table(report), file=sys.stderr)
     return report
 
@@ -96,12 +96,12 @@ async def _again(report: BenchReport) -> BenchReport:
     return report.model_copy(update={"measured": tuple(found)})
 
 
-def _main(given: argparse.Namespace) -> None:
-    if given.again:
-        saved = BenchReport.model_validate_json(given.again.read_text(encoding="utf-8"))
+def _main(args: argparse.Namespace) -> None:
+    if args.again:
+        saved = BenchReport.model_validate_json(args.again.read_text(encoding="utf-8"))
         report = asyncio.run(_again(saved))
     else:
-        report = _run(given)
+        report = _run(args)
     print(table(report), kinds_table(report), report.machine, sep="\n\n")
 
 

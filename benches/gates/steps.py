@@ -36,8 +36,8 @@ class Asked(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _kind_is_the_outputs(cls, data: Any) -> Any:
-        given = cast("dict[str, Any]", data)
-        return {**given, "output": {"kind": given.get("kind"), **given.get("output", {})}}
+        fields = cast("dict[str, Any]", data)
+        return {**fields, "output": {"kind": fields.get("kind"), **fields.get("output", {})}}
 
 
 def load_steps(path: Path = STEPS) -> list[Asked]:

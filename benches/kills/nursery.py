@@ -2,21 +2,16 @@
 
 It reads a line of JSON from standard input for each process: `run` is the run to resume, or null
 for a new one, `calls` the file that the model notes its calls in, `delay_s` how long an answer
-takes, `back_s` how far the clock is set back after half of the calls. The process says what happens
-in it, line by line, from `pid N` on; `ended CODE` is the last line.
+takes, `back_s` how far the clock is set back after half of the calls.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
 import time
-import traceback
 from pathlib import Path
 from typing import Any
 
+from forks import fork_each, say
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
@@ -25,11 +20,6 @@ from prefect_swarm.store.events import RunEvent
 from work import OPTIONS, PLAN, answering
 
 CALLS_BEFORE = 8
-
-
-def say(text: str) -> None:
-    """Write a line that is whole, whenever the process is killed."""
-    os.write(1, f"{text}\n".encode())
 
 
 def _handle(event: RunEvent) -> None:
@@ -63,26 +53,5 @@ def _say_and_turn_back(seconds: float) -> Any:
     return emit
 
 
-def _child(command: dict[str, Any]) -> int:
-    say(f"pid {os.getpid()}")
-    try:
-        asyncio.run(_work(command))
-    except BaseException:  # noqa: BLE001 - whoever reads the lines decides what it means
-        traceback.print_exc()
-        return 1
-    return 0
-
-
-def main() -> None:
-    """Fork a process a line, one at a time."""
-    say("ready")
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            os._exit(_child(json.loads(line)))
-        _, status = os.waitpid(child, 0)
-        say(f"ended {os.waitstatus_to_exitcode(status)}")
-
-
 if __name__ == "__main__":
-    main()
+    fork_each(_work)

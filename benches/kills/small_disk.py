@@ -78,7 +78,7 @@ async def main() -> dict[str, Any]:
         try:
             result = await swarm(PLAN.objective, plan=PLAN, options=OPTIONS)
         except StorageError as error:
-            return {**found, "error": str(error), "left": left()}
+            return {**found, "error": str(error), "left": remaining()}
         stored = RunFolder.find(result.run_id)
         found |= {"status": result.status, "unstored": stored.unstored()}
         if FREE == 0:
@@ -86,10 +86,10 @@ async def main() -> dict[str, Any]:
             result = await resume(result.run_id)
     outputs = len(stored.finished_steps())
     found |= {"again": result.status, "is_stored": stored.result() == result, "outputs": outputs}
-    return {**found, "left": left()}
+    return {**found, "left": remaining()}
 
 
-def left() -> list[str]:
+def remaining() -> list[str]:
     """The names of temporary files and of runs."""
     hidden = [path.name for path in DISK.rglob(".*")]
     return [*hidden, *(path.name for path in (DISK / "swarm" / "runs").glob("*"))]

@@ -20,6 +20,7 @@ from own_prefect import OwnServer
 
 __all__ = ["CALLS", "Tally", "Trial", "nursery"]
 
+_NURSERY = Path(__file__).with_name("nursery.py")
 _STEPS = 12
 _HEARS_S = 20.0
 CALLS = 17
@@ -71,8 +72,8 @@ class Trial:
         """Strike so many times, and bring each run to its end."""
         while self.tally.strikes < times:
             self._run_to_end(times)
-        if left := _open_task_runs(self.server):
-            self.tally.faults.append(f"{left} task runs are RUNNING or PENDING")
+        if remaining := _open_task_runs(self.server):
+            self.tally.faults.append(f"{remaining} task runs are RUNNING or PENDING")
         return self.tally
 
     def _run_to_end(self, times: int) -> None:
@@ -169,11 +170,13 @@ def _open_task_runs(server: OwnServer) -> int:
 
 
 @contextmanager
-def nursery(server: OwnServer, log: Path) -> Generator[subprocess.Popen[str]]:
-    """Start what forks the processes; the server has to run."""
+def nursery(
+    server: OwnServer, log: Path, script: Path = _NURSERY
+) -> Generator[subprocess.Popen[str]]:
+    """Start the script that forks the processes; the server has to run."""
     with log.open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("nursery.py"))],
+            [sys.executable, str(script)],
             env=server.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -22,15 +22,15 @@ def by_pass(measured: Sequence[Measured]) -> str:
         "|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     pairs = list(zip(measured[::2], measured[1::2], strict=False))
-    for number, (given, none) in enumerate(pairs, 1):
-        lines.append(_row(str(number), [given], [none]))
+    for number, (advised, none) in enumerate(pairs, 1):
+        lines.append(_row(str(number), [advised], [none]))
     if pairs:
-        lines.append(_row("all", [given for given, _ in pairs], [none for _, none in pairs]))
+        lines.append(_row("all", [advised for advised, _ in pairs], [none for _, none in pairs]))
     return "\n".join(lines)
 
 
-def _row(name: str, given: Sequence[Measured], none: Sequence[Measured]) -> str:
-    sides = [_cells(given), _cells(none)]
+def _row(name: str, advised: Sequence[Measured], none: Sequence[Measured]) -> str:
+    sides = [_cells(advised), _cells(none)]
     cells = [cell for pair in zip(*sides, strict=True) for cell in pair]
     return f"| {name} | {' | '.join(cells)} |"
 

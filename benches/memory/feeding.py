@@ -33,7 +33,7 @@ from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.tasks.planner.conversation import PlanContext
 from prefect_swarm.tasks.planner.facts import PlanningFacts
 from prefect_swarm.tasks.planner.facts_text import FactsText, facts_text
-from prefect_swarm.tasks.planner.structured import StructuredPlanner
+from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.tasks.subagent.request import tokens_of
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

@@ -26,7 +26,7 @@ from play import play, played
 from players import Asked, Rules
 from world import PERSONAS, SKILLS, TYPES, Setting, World
 
-Told = Literal["types", "who is alike", "skills"]
+Knowledge = Literal["types", "who is alike", "skills"]
 RUNS = 300
 WINDOW = 50
 _Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Informed(Rules):
     """
 
     def __init__(
-        self, world: World, rng: np.random.Generator, informed_of: Told, optimism: float
+        self, world: World, rng: np.random.Generator, informed_of: Knowledge, optimism: float
     ) -> None:
         super().__init__(world, rng)
         self.rng, self.optimism, self.flips = rng, optimism, world.setting.flips
@@ -66,7 +66,7 @@ class Informed(Rules):
         self.cov -= np.outer(gain, gain * (variance - weights @ (odds - new) ** 2))
 
 
-def _prior(world: World, informed_of: Told) -> tuple[_Floats, _Floats]:
+def _prior(world: World, informed_of: Knowledge) -> tuple[_Floats, _Floats]:
     """Mean and covariance of the log-odds, shapes (pairs,) and (pairs, pairs)."""
     types, personas = np.divmod(np.arange(TYPES * PERSONAS), PERSONAS)
     of_type, of_persona = _same(types), _same(personas)
@@ -96,8 +96,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument("--optimism", type=float, default=0.6)
-    given = parser.parse_args()
-    seeds, setting = range(given.first_seed, given.first_seed + given.seeds), Setting()
+    args = parser.parse_args()
+    seeds, setting = range(args.first_seed, args.first_seed + args.seeds), Setting()
 
     def late(regrets: list[_Floats]) -> _Floats:
         return np.array([regret[-WINDOW:].mean() for regret in regrets])
@@ -112,8 +112,8 @@ def main() -> None:
 
     print("| | run 300 | of the rules' |\n|---|--:|--:|")
     show("memory", [play("memory", seed, setting, RUNS) for seed in seeds])
-    for informed_of in get_args(Told):
-        make = partial(Informed, informed_of=informed_of, optimism=given.optimism)
+    for informed_of in get_args(Knowledge):
+        make = partial(Informed, informed_of=informed_of, optimism=args.optimism)
         show(f"told {informed_of}", [played(make, seed, setting, RUNS) for seed in seeds])
     print(f"\n{describe_machine()}, {len(seeds)} seeds from {seeds.start}.")
 

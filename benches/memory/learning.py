@@ -82,15 +82,15 @@ def table(setting: Setting, seeds: Sequence[int], pool: Executor) -> str:
 
 def main() -> None:
     """Play all settings and print a table of each."""
-    given = _arguments()
-    names = list(SETTINGS) if given.all else list(SETTINGS)[:3]
-    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    args = _arguments()
+    names = list(SETTINGS) if args.all else list(SETTINGS)[:3]
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
     began = time.monotonic()
-    with ProcessPoolExecutor(given.processes) as pool:
+    with ProcessPoolExecutor(args.processes) as pool:
         for name in names:
             print(f"\n### {name}\n\n{table(SETTINGS[name], seeds, pool)}", flush=True)
     print(f"\n{describe_machine()}")
-    print(f"{len(seeds)} seeds, {time.monotonic() - began:.0f} s in {given.processes} processes.")
+    print(f"{len(seeds)} seeds, {time.monotonic() - began:.0f} s in {args.processes} processes.")
 
 
 if __name__ == "__main__":

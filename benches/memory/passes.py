@@ -103,9 +103,9 @@ if __name__ == "__main__":
     parser.add_argument("--every", type=int, default=1, help="take every n-th step only")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first pass")
     parser.add_argument("--json", type=Path, help="where to write what came of every step")
-    given = parser.parse_args()
+    args = parser.parse_args()
     try:
-        report = measure_passes(given.passes, given.every, given.seed, given.json)
+        report = measure_passes(args.passes, args.every, args.seed, args.json)
     except SwarmError as error:
         sys.exit(str(error))
     print(by_pass(report.measured), report.machine, sep="\n\n")

@@ -126,9 +126,9 @@ def consolidate_here(folder: Path, full: bool) -> None:
     used = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # The graph is written by a process of its own, beside this one.
-    beside = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used += beside.ru_utime + beside.ru_stime
-    peak_mib = (peak + beside.ru_maxrss) / 1024
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used += children.ru_utime + children.ru_stime
+    peak_mib = (peak + children.ru_maxrss) / 1024
     print(json.dumps({"wall_s": done.seconds, "cpu_s": used, "peak_mib": peak_mib}))
 
 
@@ -174,8 +174,8 @@ def exactness(log: SqliteLog, name: str, queries: Any, found: list[Any]) -> floa
     """Of the ten most similar by brute force, how many were found, or ones as similar."""
     rows, positions, after = [], [], 0
     while entries := log.since(after, BATCH):
-        kept = log.vectors(name, [entry.episode.digest for entry in entries])
-        rows += [kept[entry.episode.digest] for entry in entries]
+        stored = log.vectors(name, [entry.episode.digest for entry in entries])
+        rows += [stored[entry.episode.digest] for entry in entries]
         positions += [entry.position for entry in entries]
         after = positions[-1]
     vectors = np.stack(rows)

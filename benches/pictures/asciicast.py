@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Cast", "Output", "read_cast", "written_cast"]
+__all__ = ["Cast", "Output", "written_cast"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,3 @@ def written_cast(cast: Cast) -> str:
     head = {"version": 2, "width": cast.columns, "height": cast.rows}
     events = [[round(output.at_s, 3), "o", output.text] for output in cast.outputs]
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (head, *events))
-
-
-def read_cast(text: str) -> Cast:
-    """Read the text of an asciicast file; events that are no output are left out.
-
-    Raises:
-        ValueError: It is of another version.
-    """
-    head, *events = (json.loads(line) for line in text.split("\n") if line)
-    if head["version"] != 2:
-        raise ValueError(f"version {head['version']} of asciicast is not read, only version 2")
-    outputs = [Output(at_s, text) for at_s, kind, text in events if kind == "o"]
-    return Cast(head["width"], head["height"], outputs)

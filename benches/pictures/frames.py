@@ -51,14 +51,14 @@ def frames(cast: Cast) -> list[Frame]:
 def shortened(shown: Sequence[Frame], longest_s: float) -> list[Frame]:
     """Cut each wait to `longest_s` seconds. While only a spinner turns, it is a wait too."""
     waits = [list(wait) for _, wait in groupby(shown, key=lambda frame: frame.still)]
-    kept: list[Frame] = []
+    played: list[Frame] = []
     cut_s = 0.0
     for wait, after in pairwise([*waits, []]):
         begins_s = wait[0].at_s
-        kept += [replace(f, at_s=f.at_s - cut_s) for f in _first(wait, begins_s + longest_s)]
+        played += [replace(f, at_s=f.at_s - cut_s) for f in _first(wait, begins_s + longest_s)]
         if after:
             cut_s += max(0.0, after[0].at_s - begins_s - longest_s)
-    return kept
+    return played
 
 
 def _first(wait: Sequence[Frame], until_s: float) -> Iterator[Frame]:

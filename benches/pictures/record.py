@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pictures.animation import draw_frames
 from pictures.asciicast import written_cast
-from pictures.drawn import drawn
 from pictures.frames import frames, shortened
 from pictures.hand_mill import MODEL, OBJECTIVE, hand_mill
 from pictures.recorded import record
@@ -35,7 +35,7 @@ def main() -> None:
     RECORDING.parent.mkdir(exist_ok=True)
     RECORDING.write_text(written_cast(cast), "utf-8")
     shown = shortened(frames(cast), WAIT_S)
-    picture = drawn(shown, columns=COLUMNS, rows=ROWS, end_s=END_S, label=_LABEL)
+    picture = draw_frames(shown, columns=COLUMNS, rows=ROWS, end_s=END_S, label=_LABEL)
     PICTURE.write_text(picture, "utf-8")
     for path in (RECORDING, PICTURE):
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} kB")
@@ -44,9 +44,9 @@ def main() -> None:
 
 def _environment(home: Path) -> Mapping[str, str]:
     """Return the environment of a user who runs it for the first time."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("PREFECT_")}
+    others = {name: text for name, text in os.environ.items() if not name.startswith("PREFECT_")}
     return {
-        **kept,
+        **others,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
         "TERM": "xterm-256color",
         "PREFECT_HOME": str(home),

@@ -26,9 +26,9 @@ from heldout import SETS, Wanted, load_heldout
 from prefect_swarm.errors import PlanError, SwarmError
 from prefect_swarm.models.llama.engine import close_engines
 from prefect_swarm.plan.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter_planner import THRESHOLD
 from prefect_swarm.tasks.planner.line_format import RULES, Rule, read_lines, repair_by
 from prefect_swarm.tasks.planner.plan_score import AGREED, PlanCandidate, score, select_plan
+from prefect_swarm.tasks.planner.planners import THRESHOLD
 
 __all__ = ["Difference", "Graded", "chosen", "difference", "graded", "sign_test", "table"]
 
@@ -119,14 +119,14 @@ def table(sets: Sequence[str], drawing: Drawing) -> str:
     columns = "".join(f" `{name}` | changed | p |" for name in sets)
     lines = [f"| Left out |{columns}", f"|---|{'---|--:|---|' * len(sets)}"]
     lines.append(_row("no rule", [(every[name], None) for name in sets]))
-    kept: list[Rule] = []
+    chance: list[Rule] = []
     for rule in RULES:
         others = [other for other in RULES if other is not rule]
         differences = _differences(wanted, drawing, every, others)
         lines.append(_row(_name(rule), differences))
         if not differences[0][1].is_chance:
-            kept.append(rule)
-    lines.append(_row("all whose lack is chance", _differences(wanted, drawing, every, kept)))
+            chance.append(rule)
+    lines.append(_row("all whose lack is chance", _differences(wanted, drawing, every, chance)))
     return "\n".join(lines)
 
 
@@ -170,8 +170,8 @@ def main() -> None:
         default=Path(tempfile.gettempdir()) / "planning-texts.json",
         help="the file that keeps what was drawn; %(default)s if left out",
     )
-    given = parser.parse_args()
-    print(table(given.set or ["third"], Drawing(given.texts)))
+    args = parser.parse_args()
+    print(table(args.set or ["third"], Drawing(args.texts)))
 
 
 if __name__ == "__main__":

@@ -25,10 +25,10 @@ from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.parl.data.generate import generate
-from prefect_swarm.tasks.planner.adapter_planner import AdapterPlanner
 from prefect_swarm.tasks.planner.conversation import PlanContext
 from prefect_swarm.tasks.planner.line_format import read_lines
 from prefect_swarm.tasks.planner.plan_score import Graph, best_index, graph
+from prefect_swarm.tasks.planner.planners import AdapterPlanner
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
 AGREED = (0.0, 0.25, 0.5, 1.0)
@@ -130,18 +130,18 @@ def main() -> None:
     parser.add_argument("--adapter", type=Path)
     parser.add_argument("--json", type=Path, help="where to write what was found")
     parser.add_argument("--again", type=Path, help="what --json wrote; plan nothing")
-    given = parser.parse_args()
-    if given.again:
-        saved = json.loads(given.again.read_text(encoding="utf-8"))
+    args = parser.parse_args()
+    if args.again:
+        saved = json.loads(args.again.read_text(encoding="utf-8"))
         found = [[_read(plan) for plan in row] for row in saved]
     else:
         try:
-            found = asyncio.run(write_plans(given.pairs, given.plans, given.seed, given.adapter))
+            found = asyncio.run(write_plans(args.pairs, args.plans, args.seed, args.adapter))
         finally:
             close_engines()
-    if given.json:
+    if args.json:
         text = json.dumps([[asdict(plan) for plan in row] for row in found])
-        given.json.write_text(text, encoding="utf-8")
+        args.json.write_text(text, encoding="utf-8")
     print(tables(found))
 
 

@@ -15,8 +15,8 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.files import write_atomically
 from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.model import LlamaCppModel, LlamaCppSettings
-from prefect_swarm.tasks.planner.adapter_planner import trained_messages
 from prefect_swarm.tasks.planner.line_format import grammar, repetition_reason
+from prefect_swarm.tasks.planner.planners import trained_messages
 from pydantic_ai.direct import model_request
 
 __all__ = ["Drawing"]

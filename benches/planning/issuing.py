@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 
 import torch
-from precision import drawn, step
+from precision import sample, step
 from prefect_swarm.models.llama.api import usable_cores
 from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.parl.train import TrainConfig
@@ -42,15 +42,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--seed", type=int, default=7)
-    given = parser.parse_args()
+    args = parser.parse_args()
     keep_memory()
     torch.set_num_threads(usable_cores())
     config = TrainConfig(steps=1)
-    some = drawn(given.seed, given.steps + 1, PAIRS_A_STEP, config.batch_tokens)
+    some = sample(args.seed, args.steps + 1, PAIRS_A_STEP, config.batch_tokens)
     tokens = sum(len(example) for examples in some[1:] for example in examples) / (len(some) - 1)
     dealt = [pack(examples) for examples in some]
-    computed = seconds(*worker("cpu", config, given.seed), dealt)
-    model, adapter = worker("meta", config, given.seed)
+    computed = seconds(*worker("cpu", config, args.seed), dealt)
+    model, adapter = worker("meta", config, args.seed)
     issued = seconds(model, adapter, dealt)
     with FlopCounterMode(display=False) as counter:
         step(model, dealt[-1], adapter)

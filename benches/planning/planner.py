@@ -10,7 +10,6 @@ from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.plan.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter_planner import SAMPLES, AdapterPlanner, trained_messages
 from prefect_swarm.tasks.planner.conversation import PlanContext
 from prefect_swarm.tasks.planner.conversation import Planner as PlanWriter
 from prefect_swarm.tasks.planner.line_format import (
@@ -20,7 +19,12 @@ from prefect_swarm.tasks.planner.line_format import (
     repair_plan,
     write_lines,
 )
-from prefect_swarm.tasks.planner.structured import GrammarPlanner
+from prefect_swarm.tasks.planner.planners import (
+    SAMPLES,
+    AdapterPlanner,
+    GrammarPlanner,
+    trained_messages,
+)
 from prefect_swarm.tasks.task_runs import usage_of
 from pydantic_ai.direct import model_request
 

@@ -22,16 +22,16 @@ from prefect_swarm.parl.train.learner import keep_memory
 from prefect_swarm.parl.train.model import Model
 from torch import Tensor
 
-__all__ = ["drawn", "step"]
+__all__ = ["sample", "step"]
 
 TYPES = (torch.float32, torch.bfloat16)
 PAIRS_A_BATCH = 8
 
 
-def drawn(seed: int, count: int, pairs: int, tokens: int) -> list[list[TokenizedExample]]:
+def sample(seed: int, count: int, pairs: int, tokens: int) -> list[list[TokenizedExample]]:
     """Return at most `count` batches of `tokens`, of `pairs` generated pairs for each."""
-    given = [(pair.objective, pair.plan) for pair in generate(seed, count * pairs)]
-    return list(batches(encode(given, demo_model_path()), tokens, None))[:count]
+    examples = [(pair.objective, pair.plan) for pair in generate(seed, count * pairs)]
+    return list(batches(encode(examples, demo_model_path()), tokens, None))[:count]
 
 
 def step(model: Model, batch: Batch, adapter: Adapter) -> tuple[float, Tensor, Tensor]:
@@ -48,13 +48,13 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=6)
     parser.add_argument("--tokens", type=int, default=1100)
     parser.add_argument("--seed", type=int, default=7)
-    given = parser.parse_args()
+    args = parser.parse_args()
     keep_memory()
     torch.set_num_threads(usable_cores())
     path, config = demo_model_path(), TrainConfig(steps=1)
     base = load_base(path)
-    adapter = new_adapter(base, config.rank, config.alpha, given.seed)
-    dealt = drawn(given.seed, given.batches, PAIRS_A_BATCH, given.tokens)
+    adapter = new_adapter(base, config.rank, config.alpha, args.seed)
+    dealt = sample(args.seed, args.batches, PAIRS_A_BATCH, args.tokens)
     models = {dtype: Model(base, dtype) for dtype in TYPES}
     for model in models.values():
         step(model, pack(dealt[0]), adapter)

@@ -58,25 +58,25 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _main(given: argparse.Namespace) -> None:
-    path = SETS.get(given.set, Path(given.set))
-    if given.again:
-        saved = given.again.read_text(encoding="utf-8")
+async def _main(args: argparse.Namespace) -> None:
+    path = SETS.get(args.set, Path(args.set))
+    if args.again:
+        saved = args.again.read_text(encoding="utf-8")
         print(graded_table(from_json(saved, load_heldout(path))))
         return
-    plan = planner(given.planner, path=given.model, adapter=given.adapter, samples=given.samples)
-    if given.set == "usable":
-        print(usable_table(await measure_usable(plan, show=given.show)))
+    plan = planner(args.planner, path=args.model, adapter=args.adapter, samples=args.samples)
+    if args.set == "usable":
+        print(usable_table(await measure_usable(plan, show=args.show)))
     else:
-        await _graded(given, path, plan)
+        await _graded(args, path, plan)
 
 
-async def _graded(given: argparse.Namespace, path: Path, plan: Planner) -> None:
+async def _graded(args: argparse.Namespace, path: Path, plan: Planner) -> None:
     wanted = load_heldout(path)
-    results = await measure_graded(wanted, plan, show=given.show, at_once=given.at_once)
-    if given.json:
-        about = {key: str(getattr(given, key) or "") for key in ("set", "planner", "adapter")}
-        given.json.write_text(to_json(results, **about, samples=given.samples), encoding="utf-8")
+    results = await measure_graded(wanted, plan, show=args.show, at_once=args.at_once)
+    if args.json:
+        about = {key: str(getattr(args, key) or "") for key in ("set", "planner", "adapter")}
+        args.json.write_text(to_json(results, **about, samples=args.samples), encoding="utf-8")
     print(graded_table(results))
 
 

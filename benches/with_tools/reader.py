@@ -77,10 +77,10 @@ class Reader:
     def _known(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         if self.context is None:
             return [*messages]
-        left, known = self.context, list[ModelMessage]()
+        remaining, known = self.context, list[ModelMessage]()
         for message in reversed(messages):
-            left -= _tokens(message)
-            if left < 0 and known:
+            remaining -= _tokens(message)
+            if remaining < 0 and known:
                 break
             known.append(message)
         return known[::-1]

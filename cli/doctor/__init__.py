@@ -1,4 +1,4 @@
 """The command `doctor`: what is set up, what is missing, and what to do about it.
 
-Each module checks one subject and returns `check.Check`s; `command` prints them.
+`checks` and `prefect_checks` find what is there and return `checks.Check`s; `command` prints them.
 """

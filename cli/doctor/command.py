@@ -29,20 +29,23 @@ from ...store.runs import stored_runs
 from ...text import visible
 from ..command import AsJson
 from ..terminal.printing import print_json, print_text
-from .check import Check, check_access
-from .engine_checks import (
+from .checks import (
+    Check,
+    check_gates,
+    check_mcp,
     check_model_memory,
+    check_sandbox,
     check_slots,
     measure_again,
 )
 from .prefect_checks import (
     Scheduled,
+    check_access,
     check_server_version,
     check_versions,
     findings,
     read_scheduled,
 )
-from .tool_checks import check_gates, check_mcp, check_sandbox
 
 __all__ = ["check_all", "doctor"]
 

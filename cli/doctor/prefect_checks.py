@@ -1,4 +1,4 @@
-"""Checks of Prefect by `doctor`: schedules, and versions that fit together."""
+"""Checks of Prefect by `doctor`: access, schedules, and versions that fit together."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from pydantic import BaseModel, TypeAdapter
 
+from ...flows.prefect_io.server_access import Opening
 from ...text import plural
-from .check import Check
+from .checks import Check
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
 
 __all__ = [
     "Scheduled",
+    "check_access",
     "check_server_version",
     "check_versions",
     "findings",
@@ -32,7 +34,7 @@ __all__ = [
 
 _PATIENCE = timedelta(minutes=3)
 """Prefect's scheduler looks at each deployment once a minute."""
-_AHEAD = timedelta(days=90)
+_HORIZON = timedelta(days=90)
 """How far ahead a server schedules runs for sure; it is 100 days unless the server says less."""
 _MOST = 200
 _FIX = (
@@ -80,7 +82,7 @@ async def read_scheduled(client: PrefectClient) -> list[Scheduled]:
     )
     from prefect.client.schemas.objects import StateType
 
-    ahead = FlowRunFilter(
+    upcoming = FlowRunFilter(
         state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED]))
     )
     found: list[Scheduled] = []
@@ -92,7 +94,7 @@ async def read_scheduled(client: PrefectClient) -> list[Scheduled]:
         if deployment.flow_id not in flows:
             flows[deployment.flow_id] = (await client.read_flow(deployment.flow_id)).name
         only = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
-        runs = await client.read_flow_runs(flow_run_filter=ahead, deployment_filter=only)
+        runs = await client.read_flow_runs(flow_run_filter=upcoming, deployment_filter=only)
         name = f"{flows[deployment.flow_id]}/{deployment.name}"
         changed = deployment.updated or deployment.created or datetime.now(UTC)
         found.append(Scheduled(name, changed, len(runs)))
@@ -106,7 +108,7 @@ async def _is_due(schedule: BaseModel) -> bool:
     kind: TypeAdapter[SCHEDULE_TYPES] = TypeAdapter(SCHEDULE_TYPES)
     asked = kind.validate_python(schedule.model_dump(exclude_unset=True))
     now = datetime.now(UTC)
-    return bool(await asked.get_dates(n=1, start=now, end=now + _AHEAD))
+    return bool(await asked.get_dates(n=1, start=now, end=now + _HORIZON))
 
 
 _OURS = "prefect-swarm"
@@ -231,3 +233,24 @@ def _installed(name: str) -> str | None:
 def _extras(package: str) -> list[str]:
     # Those of other packages are their users' business.
     return (metadata(package).get_all("Provides-Extra") or []) if package == _OURS else []
+
+
+_LOGIN_FIX = (
+    "Set a login, user:password, as PREFECT_SERVER_API_AUTH_STRING where it starts and as "
+    "PREFECT_API_AUTH_STRING where it is used. Or put a proxy with a login before it, and keep "
+    "others off its network (docs/how-to/approval.md)."
+)
+_PAGES = ", and so may any web page in a browser there"
+
+
+def check_access(opening: Opening | None) -> Iterable[Check]:
+    """Say whom a server lets in; nothing where that isn't known."""
+    if opening is None:
+        return
+    if not opening.to_all:
+        detail = "it asks for a login; anyone who has it may read runs and approve"
+        yield Check("server access", "ok", detail)
+        return
+    detail = "it asks for no login: anyone who reaches its API may read runs and approve"
+    pages = _PAGES if opening.to_pages else ""
+    yield Check("server access", "warn", f"{detail}{pages}", _LOGIN_FIX)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ...memory.index.build import build_index
-from ...memory.store import open_configured_store
+from ...memory.store import build_index, open_configured_store
 from ...text import plural
 from ..command import AsJson, command
 from ..terminal.printing import print_json, print_text

@@ -52,7 +52,7 @@ def write_page(path: Path, page: Page, found: Sequence[Period] = ()) -> int:
         InputError: The file can't be in such a place.
         StorageError: It can't be written.
     """
-    from ...report.document_html import page_html
+    from ...report.html import page_html
     from ...report.svg.costs import record_says, record_svg
 
     says = record_says(found) if found else ""

@@ -12,8 +12,9 @@ from ...errors import InputError
 from ...memory.episode import Episode, EpisodeKey, LogEntry, Selection
 from ...memory.erasure import find_run_id
 from ...memory.store import open_configured_store
+from ...plan.ids import is_step_id, steps_above
 from ...text import count_in, duration, plural
-from ..command import AsJson
+from ..command import AsJson, as_step_id
 from ..terminal.printing import print_json, print_section, print_text
 from .options import AsHtml, Namespace, entries_of, outcome, say_empty, short
 from .stats import graph_of
@@ -49,15 +50,20 @@ def named_attempts(
     found = [
         entry
         for entry in of_run
-        if step in (None, entry.episode.step, entry.episode.step.lower())
+        if step in (None, as_step_id(entry.episode.step), *steps_above(entry.episode.step))
         and attempt in (None, entry.episode.attempt)
     ]
     if not found:
-        attempts = ", ".join(f"{e.episode.step}.{e.episode.attempt}" for e in of_run)
+        names = [f"{e.episode.step}.{e.episode.attempt}" for e in of_run]
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        attempts = f"{', '.join(names[:_NAMED])}{more}"
         raise InputError(
             f"The memory has nothing about {name!r}.", f"Of that run there is {attempts}."
         )
     return found
+
+
+_NAMED = 40
 
 
 def _apart(store: Store, namespace: str, name: str) -> tuple[str, str | None, int | None]:
@@ -65,12 +71,14 @@ def _apart(store: Store, namespace: str, name: str) -> tuple[str, str | None, in
     head, slash, tail = name.strip().rpartition("/")
     if not slash:
         return find_run_id(store.log, namespace, tail), None, None
+    if is_step_id(typed := as_step_id(tail)):
+        return find_run_id(store.log, namespace, head), typed, None
     step, dot, number = tail.rpartition(".")
     attempt = count_in(number)
     if dot and attempt is None:
         raise InputError(f"{name!r} names no attempt.", "Write it as RUN/STEP.ATTEMPT: 12ab/S1.2")
     run = find_run_id(store.log, namespace, head)
-    return (run, step, attempt) if dot else (run, tail, None)
+    return run, as_step_id(step or tail), attempt if dot else None
 
 
 def show(

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ...metrics.critical_path import critical_path
 from ...plan.schedule import OVER, StepStatus
+from ...report.members import folded, needs_within
 from ...report.page import AttemptView, StepView
 from ...store.events import (
     AnsweredEvent,
@@ -15,6 +16,7 @@ from ...store.events import (
     AskedEvent,
     BeganEvent,
     EndedEvent,
+    ExpandedEvent,
     FinishedEvent,
     PlannedEvent,
     RunEvent,
@@ -64,9 +66,17 @@ class Board:
         """Count the steps that have one of these statuses."""
         return sum(row.status in statuses for row in self.rows.values())
 
+    @property
+    def shown(self) -> tuple[StepView, ...]:
+        """The rows of the plan's steps, each with what its members came to so far."""
+        if all(not row.parent for row in self.rows.values()):
+            return tuple(self.rows.values())
+        return folded([*self.rows.values()])
+
     def missing(self, row: StepView) -> tuple[str, ...]:
         """Return the steps that a row still waits for."""
-        return tuple(name for name in row.upstream if self.rows[name].status not in OVER)
+        rows = self.rows
+        return tuple(n for n in row.upstream if n in rows and rows[n].status not in OVER)
 
 
 def reduce(board: Board, event: RunEvent) -> Board:
@@ -77,6 +87,8 @@ def reduce(board: Board, event: RunEvent) -> Board:
         case PlannedEvent():
             rows = _rows(event, board.rows)
             return _with_ready(replace(board, phase="running", rows=rows))
+        case ExpandedEvent():
+            return _with_ready(replace(board, rows=_expanded(event, board.rows)))
         case AnsweringEvent():
             return replace(board, phase="answering")
         case SpentEvent():
@@ -90,16 +102,35 @@ def reduce(board: Board, event: RunEvent) -> Board:
                 row = _row(event.step)
             if row is None:
                 return board
-            rows = {**board.rows, row.id: _changed(row, event)}
-            return _with_ready(replace(board, rows=rows))
+            board = replace(board, rows={**board.rows, row.id: _changed(row, event)})
+            # Nothing becomes ready by other events, and of these there are many.
+            return _with_ready(board) if isinstance(event, EndedEvent) else board
 
 
 def running_path(board: Board, now: float) -> Path:
     """Return the critical path so far, through the steps that ended or run at `now`."""
-    ran = [row for row in board.rows.values() if row.state.attempts or row.running is not None]
-    seconds = {row.id: row.work_s(now) for row in ran}
-    steps = critical_path(seconds, {row.id: row.upstream for row in ran})
+    rows = board.rows
+    needs = needs_within(
+        {row.id: row.upstream for row in rows.values()},
+        {row.id: row.parent for row in rows.values()},
+    )
+    has_run = {n for n, row in rows.items() if row.state.attempts or row.running is not None}
+    parents = {row.parent for row in rows.values()}
+    seconds = {n: rows[n].work_s(now) for n in needs if n in has_run or n in parents}
+    steps = tuple(name for name in critical_path(seconds, needs) if name in has_run)
     return Path(steps, sum(seconds[name] for name in steps))
+
+
+def _expanded(event: ExpandedEvent, before: Mapping[str, StepView]) -> dict[str, StepView]:
+    """Return the rows with the members that a step has now; it goes on until these are over."""
+    rows = dict(before)
+    if (row := rows.get(event.step)) is not None and row.status not in OVER:
+        rows[row.id] = replace(row, status="running", why="")
+    for step in event.steps:
+        row = _row(step.id, step.agent, step.upstream, step.optional)
+        update = {"parent": event.step, "label": step.label}
+        rows[step.id] = replace(row, state=row.state.model_copy(update=update))
+    return rows
 
 
 def _rows(event: PlannedEvent, before: Mapping[str, StepView]) -> dict[str, StepView]:

@@ -10,8 +10,9 @@ from pathlib import Path, PurePosixPath
 from ...errors import InputError, StorageError
 from ...files import READABLE, file_problem, storage_error, write_atomically
 from ...gates.python.layout import file_blocks
+from ...plan.ids import planned_id, root_of
 from ...plan.output import SUFFIXES, OutputKind
-from ...plan.task_ir import final_step
+from ...plan.task_ir import Step, final_step
 from ...store.result import SwarmResult
 from ...store.step import StepState
 
@@ -72,7 +73,7 @@ def artifact_files(
         outputs: The whole outputs of its steps, by their ids.
         is_json: Whether the answer was asked for as JSON.
     """
-    kinds: dict[str, OutputKind] = {step.id: step.output.kind for step in result.plan.steps}
+    kinds = _kinds(result.plan.steps)
     files: dict[str, str] = {}
     last = result.plan.final_step or final_step(result.plan.steps)
     if result.answer.strip():
@@ -81,12 +82,22 @@ def artifact_files(
         files[f"answer{'.json' if is_json else SUFFIXES[kind]}"] = result.answer
     for step in result.steps:
         if step.id in outputs:
-            files |= _artifact(step, kinds[step.id], outputs[step.id])
+            files |= _artifact(step, kinds.get(planned_id(step.id), "text"), outputs[step.id])
     return files
 
 
+def _kinds(steps: Iterable[Step], prefix: str = "") -> dict[str, OutputKind]:
+    """Return the kinds of the outputs of steps, and of those of plans inside them."""
+    kinds: dict[str, OutputKind] = {}
+    for step in steps:
+        kinds[prefix + step.id] = step.output.kind
+        if step.plan is not None:
+            kinds |= _kinds(step.plan.steps, f"{prefix}{step.id}.")
+    return kinds
+
+
 def extra_files(
-    steps: Iterable[StepState], left: Mapping[str, Mapping[str, bytes]]
+    steps: Iterable[StepState], tool_files: Mapping[str, Mapping[str, bytes]]
 ) -> dict[str, bytes]:
     """Return the files that steps left with their tools, by their paths in the folder. Pure.
 
@@ -94,18 +105,20 @@ def extra_files(
 
     Args:
         steps: The steps of the run.
-        left: Files by their paths, by the ids of their steps.
+        tool_files: Files by their paths, by the ids of their steps.
     """
     return {
         f"{_name(step)}-files/{path}": data
         for step in steps
-        for path, data in left.get(step.id, {}).items()
+        for path, data in tool_files.get(step.id, {}).items()
     }
 
 
 def _name(step: StepState) -> str:
     words = _NOT_IN_NAMES.sub("-", step.agent.lower()).strip("-")[:_NAME_CHARS].rstrip("-")
-    return f"{step.id}-{words}" if words else step.id
+    name = f"{step.id}-{words}" if words else step.id
+    # Members lie in a folder, or what the plan's own steps made would be lost among them.
+    return f"{root_of(step.id)}/{name}" if step.parent else name
 
 
 def _artifact(step: StepState, kind: OutputKind, text: str) -> dict[str, str]:

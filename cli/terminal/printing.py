@@ -37,6 +37,7 @@ from ...store.events import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    ExpandedEvent,
     ExploringEvent,
     FinishedEvent,
     GateEvent,
@@ -242,6 +243,9 @@ def _words_of_run(event: RunEvent) -> str:
             return f"{event.model}, at most {plural(event.calls, 'call')}"
         case PlanningEvent():
             return event.model
+        case ExpandedEvent():
+            members = plural(len(event.steps), "member")
+            return f"{members} ({event.note})" if event.note else members
         case PlannedEvent():
             return plural(len(event.steps), "step")
         case SpentEvent():
@@ -306,8 +310,8 @@ def print_sections(sections: Sequence[Section], view: RunView) -> None:
         blocks = [block for block in section.blocks if _is_shown(block, view)]
         if not blocks:
             continue
-        is_drawn = any(isinstance(block, Drawing) for block in blocks)
-        print_section(drawable(f"{section.title}   {LEGEND}") if is_drawn else section.title)
+        has_drawing = any(isinstance(block, Drawing) for block in blocks)
+        print_section(drawable(f"{section.title}   {LEGEND}") if has_drawing else section.title)
         for block in blocks:
             _print_block(block, view)
 
@@ -329,7 +333,7 @@ def _print_block(block: Block, view: RunView) -> None:
             if left_out:
                 print_text(f"[{left_out:,} more characters]")
         case Drawing():
-            for line in _drawn(view):
+            for line in _chart(view):
                 print_text(drawable(line))
 
 
@@ -342,8 +346,8 @@ def _print_table(block: Table) -> None:
 
 
 def _is_shown(block: Block, view: RunView) -> bool:
-    return not isinstance(block, Drawing) or (block.kind == "timeline" and bool(_drawn(view)))
+    return not isinstance(block, Drawing) or (block.kind == "timeline" and bool(_chart(view)))
 
 
-def _drawn(view: RunView) -> list[str]:
+def _chart(view: RunView) -> list[str]:
     return timeline([step.state for step in view.steps], console().width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -17,7 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ...metrics.clock import run_time
-from ...report.page import StepView
+from ...plan.ids import steps_above
+from ...plan.schedule import OVER, StepStatus
+from ...report.members import ranges, tally_words
+from ...report.page import Members, StepView
 from ...store.event_buffer import EventBuffer
 from ...store.event_log import to_line
 from ...store.event_wording import LogState, log_line
@@ -85,7 +88,7 @@ def _words(board: Board, event: RunEvent, state: LogState) -> str:
             return f"{line}: {one_line(board.objective)}"
         case FinishedEvent(status="completed" | "partial" | "failed"):
             path = running_path(board, event.at)
-            return f"{line}; critical path {' > '.join(path.steps)} ({duration(path.seconds)})"
+            return f"{line}; critical path {_written(path.steps)} ({duration(path.seconds)})"
         case FinishedEvent():
             return ""  # The command's own last words say it.
         case _:
@@ -148,6 +151,13 @@ _PHASES = {
     "answering": "writing the answer",
     "finished": "finished",
 }
+_BAR = 20  # characters
+_PARTS: tuple[tuple[tuple[StepStatus, ...], str, str], ...] = (
+    (("succeeded",), "█", "green"),
+    (("failed", "skipped", "cancelled"), "▒", "red"),
+    (("running",), "░", "bold cyan"),
+)
+_ON_PATH = 12
 _OTHER_LINES = 7  # of the display, without the steps
 _FRESH = ("running", "asked", "failed", "ready", "succeeded", "waiting", "skipped", "cancelled")
 
@@ -216,12 +226,14 @@ def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: st
     parts: list[RenderableType] = [head]
     if board.rows:
         path = running_path(board, now)
-        shown = shown_rows(list(board.rows.values()), lines)
-        parts += [_steps(board, shown, path.steps, now)]
-        if hidden := len(board.rows) - len(shown):
+        rows = board.shown
+        shown = shown_rows(rows, lines)
+        on_path = frozenset(above for name in path.steps for above in (name, *steps_above(name)))
+        parts += [_steps(board, shown, on_path, now)]
+        if hidden := len(rows) - len(shown):
             parts.append(Text(f"… and {plural(hidden, 'more step')}", style="dim"))
-        parts.append(Text(_figures(board, path.seconds, now)))
-        parts.append(Text(f"critical path so far: {' > '.join(path.steps) or '–'}", style="dim"))
+        parts.append(Text(_figures(board, rows, path.seconds, now)))
+        parts.append(Text(f"critical path so far: {_written(path.steps)}", style="dim"))
     if note:
         parts.append(Text(visible(note), style="yellow"))
     return Group(*parts)
@@ -235,7 +247,12 @@ def shown_rows(rows: Sequence[StepView], limit: int) -> list[StepView]:
     return [rows[i] for i in sorted(chosen)]
 
 
-def _steps(board: Board, rows: Sequence[StepView], path: Sequence[str], now: float) -> Table:
+def _written(path: Sequence[str]) -> str:
+    more = f" > … > {path[-1]}" if len(path) > _ON_PATH else ""
+    return f"{' > '.join(path[: _ON_PATH - 1] if more else path)}{more}" or "–"
+
+
+def _steps(board: Board, rows: Sequence[StepView], path: Collection[str], now: float) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for name in ("", "Step", "Who", "Status"):
         table.add_column(name, no_wrap=True)
@@ -248,7 +265,9 @@ def _steps(board: Board, rows: Sequence[StepView], path: Sequence[str], now: flo
             "*" if row.id in path else "",
             row.id,
             Text(one_line(row.state.agent, 30)),
-            Text("waiting" if _is_waiting(row) else status, style=style),
+            _bar(row.members)
+            if row.members
+            else Text("waiting" if _is_waiting(row) else status, style),
             duration(work) if (work := row.work_s(now)) or row.state.attempts else "",
             f"{row.tokens:,}" if row.tokens else "",
             Text(_detail(board, row), style="dim"),
@@ -256,11 +275,29 @@ def _steps(board: Board, rows: Sequence[StepView], path: Sequence[str], now: flo
     return table
 
 
+def _bar(members: Members) -> Text:
+    """Draw how far the members of a step are: those done, failed, running, and the rest."""
+    total = sum(members.statuses.values())
+    line, used, passed = Text(), 0, 0
+    for statuses, mark, style in _PARTS:
+        count = sum(members.statuses.get(status, 0) for status in statuses)
+        passed += count
+        # Whatever there is of something shows, however little it is.
+        end = min(_BAR, max(round(_BAR * passed / total), used + (count > 0)))
+        line.append(mark * (end - used), style)
+        used = max(used, end)
+    line.append("·" * (_BAR - used), "dim")
+    return line
+
+
 def _is_waiting(row: StepView) -> bool:
     return row.running is not None and row.running.waiting_since is not None
 
 
 def _detail(board: Board, row: StepView) -> str:
+    if row.members is not None:
+        lost = f": {ranges(row.members.failed)}" if row.members.failed else ""
+        return one_line(f"{tally_words(row.members)}{lost}", 100)
     if row.status == "waiting":
         return f"for {', '.join(board.missing(row)[:6])}"
     if row.status == "ready":
@@ -275,13 +312,14 @@ def _end_of(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"…{line[1 - limit :]}"
 
 
-def _figures(board: Board, path_s: float, now: float) -> str:
-    done = board.count("succeeded", "failed", "skipped", "cancelled")
+def _figures(board: Board, rows: Sequence[StepView], path_s: float, now: float) -> str:
+    done = sum(row.status in OVER for row in rows)
+    running = sum(row.running is not None for row in board.rows.values())
     elapsed = now - (board.started_at if board.started_at is not None else now)
     return " · ".join(
         (
-            f"{done} of {plural(len(board.rows), 'step')} over",
-            f"{board.count('running')} running",
+            f"{done} of {plural(len(rows), 'step')} over",
+            f"{running} running",
             plural(board.tokens, "token"),
             *([dollars(board.cost_usd)] if board.cost_usd else []),
             duration(elapsed),

@@ -158,7 +158,7 @@ async def _watched(
 ) -> SwarmResult:
     from prefect.exceptions import CancelledRun, PausedRun, TerminationSignal
 
-    from ...flows.approval import left_waiting
+    from ...flows.approval import waiting_error
 
     person = _person(screen)
     with screen, showing_models(screen.note), showing_traces(screen.note):
@@ -171,7 +171,7 @@ async def _watched(
                         raise
                     return error.result
                 except PausedRun as error:
-                    raise left_waiting(error) from None
+                    raise waiting_error(error) from None
                 except TerminationSignal:
                     # A flow run took the signal before it was under way.
                     interruption.terminated = True

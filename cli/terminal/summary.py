@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from ...errors import InputError, RunDamagedError
 from ...inputs.contents import size
+from ...plan.step import needs_of
 from ...report.lines import (
     LEGEND,
     call_lines,
@@ -24,10 +25,11 @@ from ...report.lines import (
     timeline,
     token_words,
 )
+from ...report.members import folded_states, top_level
 from ...report.page import Figures, RunView, Section, Table, words_of
 from ...report.run_pages import answer_page, plan_page, timeline_page
 from ...report.stored_view import ended_early
-from ...store.event_wording import given_by
+from ...store.event_wording import decided_by
 from ...store.protocol import RunStore
 from ...store.result import Exploration, Metrics, SwarmResult
 from ...store.step import StepState
@@ -99,14 +101,14 @@ def _outcome(run: RunStore, question: Question, answer: Answer | None) -> str:
     if answer.is_withdrawal:
         return "taken back, since the plan was edited"
     when = f" at {datetime.fromtimestamp(answer.at):%Y-%m-%d %H:%M}" if answer.at else ""
-    by = f" {given_by(answer.by, answer.name)}" if answer.by else ""
+    by = f" {decided_by(answer.by, answer.name)}" if answer.by else ""
     return f"{answer.verdict}{by}{when}{f': {one_line(answer.why, 300)}' if answer.why else ''}"
 
 
 def exploration_of(run: RunStore) -> Exploration | None:
     """Return what a run that has no result yet found before it planned; None if it didn't look."""
     with suppress(RunDamagedError):
-        return kept.exploration if (kept := run.record("exploration", _Explored)) else None
+        return stored.exploration if (stored := run.record("exploration", _Explored)) else None
     return None
 
 
@@ -212,10 +214,11 @@ def print_summary(
         look_closer: Say how to see more of it; not where that is said elsewhere.
     """
     print_exploration(result.planning.explored)
-    print_section(f"Plan of {plural(len(result.steps), 'step')} ({_origin(result)})")
+    own = top_level(result.steps)
+    print_section(f"Plan of {plural(len(own), 'step')} ({_origin(result)})")
     _print_steps(result)
-    if drawn := timeline(result.steps, console().width):
-        print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, drawn))
+    if chart := timeline(result.steps, console().width):
+        print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, chart))
     if result.answer:
         print_section("Answer")
         print_artifact(result.answer)
@@ -278,17 +281,23 @@ def _print_steps(result: SwarmResult) -> None:
         (
             step.id,
             one_line(step.agent, 28),
-            one_line(", ".join(needs[step.id].depends_on), 20),
+            one_line(", ".join(needs_of(needs[step.id])), 20),
             step.status,
             str(len(step.attempts)),
             f"{sum(attempt.usage.tokens for attempt in step.attempts):,}",
             duration(sum(attempt.duration_s for attempt in step.attempts)),
-            one_line(step.reason or asked(step) or needs[step.id].prompt, 200),
+            one_line(_says(step) or needs[step.id].prompt, 200),
         )
-        for step in result.steps
+        for step in folded_states(result.steps)
     ]
     header = ("Step", "Agent", "Needs", "Status", "Tries", "Tokens", "Work", "Prompt or reason")
     print_table(header, rows, right=_RIGHT)
+
+
+def _says(step: StepState) -> str:
+    """Why it isn't done, and what its members came to; or else what was asked."""
+    said = [step.summary, "" if step.reason == step.summary else step.reason]
+    return "; ".join(filter(None, said)) or asked(step)
 
 
 def asked(step: StepState) -> str:
@@ -300,9 +309,11 @@ def example_step(result: SwarmResult) -> str:
     """Return the step that is most worth a closer look."""
 
     def trouble(step: StepState) -> bool:
-        return step.status != "succeeded"
+        return step.status != "succeeded" and not step.by_condition
 
-    return next((step.id for step in result.steps if trouble(step)), result.steps[-1].id)
+    own = top_level(result.steps)
+    failed = next((step.id for step in result.steps if step.status == "failed"), own[-1].id)
+    return next((step.id for step in own if trouble(step)), failed)
 
 
 def print_run(view: RunView, result: SwarmResult | None) -> None:
@@ -338,13 +349,14 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
 
 def _print_unfinished(view: RunView) -> None:
     if view.steps:
-        done = sum(step.output is not None for step in view.steps)
-        print_text(f"{done} of {plural(len(view.steps), 'step')} finished.")
+        own = top_level(view.steps)
+        done = sum(step.output is not None for step in own)
+        print_text(f"{done} of {plural(len(own), 'step')} finished.")
     if taken := taken_line([step.state for step in view.steps]):
         print_text(taken)
-    begun = next((step.id for step in view.steps if step.state.attempts), None)
-    if begun is not None:
-        print_text(f"Look closer: prefect-swarm inspect {view.run_id} --step {begun}")
+    started = next((step.id for step in view.steps if step.state.attempts), None)
+    if started is not None:
+        print_text(f"Look closer: prefect-swarm inspect {view.run_id} --step {started}")
     if view.problem:
         print_text(view.problem)
 

@@ -52,11 +52,11 @@ def _section(path: str, command: Any) -> str:
 
 
 def _shared(flags: Iterable[str]) -> str:
-    given = set(flags)
+    supplied = set(flags)
     every = {flag_of(name) for name in SwarmOptions.model_fields if name not in NOT_HERE}
-    if given == every:
+    if supplied == every:
         return "It takes all [options of a run](options.md)."
-    named = ", ".join(f"`{flag}`" for flag in sorted(given))
+    named = ", ".join(f"`{flag}`" for flag in sorted(supplied))
     return f"It takes these [options of a run](options.md): {named}."
 
 

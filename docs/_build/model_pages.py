@@ -10,11 +10,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from prefect_swarm.cli.options import NOT_HERE, flag_of
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
+from prefect_swarm.plan.conditions import Condition
 from prefect_swarm.plan.output import Example, Output
+from prefect_swarm.plan.program import BestOf, ForEach, Repeat, Review
 from prefect_swarm.settings import SwarmSettings
 from prefect_swarm.settings import PREFIX
 from prefect_swarm.plan.task_ir import StepSettings
-from prefect_swarm.plan.task_ir import Agent, Escalation, Step, TaskIR
+from prefect_swarm.plan.task_ir import Agent, Escalation, InnerPlan, Step, TaskIR
 from prefect_swarm.toolsets.names import ToolLimits
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -64,12 +66,14 @@ def plan_page() -> str:
         "# The plan language",
         "A plan is a `TaskIR`, as JSON; `edit` and `fork --plan` take YAML, too. A step may need earlier steps alone, so a plan that is valid has no circle. "
         "[The JSON Schema](task_ir.schema.json) says the same for programs, and "
-        "[plans that ran](../background/plans.md) are examples.",
+        "[plans that ran](../background/plans.md) are examples. "
+        "[Plans that depend on what is found](plan_programs.md) says what `for_each`, `when`, `repeat`, `plan`, `collect`, `review` and `best_of` mean.",
         "Files are read within bounds: 100 levels of lists and mappings, numbers that can be held, each key once. YAML is plain data, "
         "without aliases, merge keys and tags for programs. What is wrong is named with line and column. A schema fetches nothing, "
         "and what it takes too long to apply doesn't fit.",
     ]
-    for model in (TaskIR, Agent, Step, Output, Example, StepSettings, Escalation):
+    models = (TaskIR, Agent, Step, Output, Example, StepSettings, Escalation)
+    for model in (*models, ForEach, Condition, Repeat, InnerPlan, Review, BestOf):
         parts += [f"## {model.__name__}\n\n{_doc(model)}", _fields(model)]
     return _page(*parts)
 

@@ -288,25 +288,25 @@ def read_response(
     """
     if not isinstance(response, dict):
         return FormReading(problems=(NOTHING,))
-    given = cast("dict[str, Any]", response)
-    why = _text_of(given, WHY_FIELD)
-    name = one_line(_text_of(given, NAME_FIELD), _NAME_CHARS)
-    way = FORM if {*form.fields, WHY_FIELD} <= given.keys() else API
+    form_values = cast("dict[str, Any]", response)
+    why = _text_of(form_values, WHY_FIELD)
+    name = one_line(_text_of(form_values, NAME_FIELD), _NAME_CHARS)
+    way = FORM if {*form.fields, WHY_FIELD} <= form_values.keys() else API
     answers: list[Answer] = []
     problems: list[str] = []
     plan_text = ""
     for field, question in form.fields.items():
-        choice = _choice_of(given, field)
+        choice = _choice_of(form_values, field)
         if choice == APPROVE and question in form.cut:
-            if given.get(field) == APPROVE:
+            if form_values.get(field) == APPROVE:
                 problems.append(_not_whole(form, question))
             continue
         data: dict[str, Any] | None = None
         if field == form.plan_field:
-            wrong, data = _edited(choice, given.get(PLAN_FIELD), before, read_plan)
+            wrong, data = _edited(choice, form_values.get(PLAN_FIELD), before, read_plan)
             if wrong:
                 problems += wrong
-                plan_text = _text(given.get(PLAN_FIELD))
+                plan_text = _text(form_values.get(PLAN_FIELD))
                 continue
         if choice == EDIT and data is not None:
             verdict: Verdict = "edited"
@@ -332,8 +332,8 @@ def read_response(
     return FormReading(tuple(answers), tuple(problems), plan_text)
 
 
-def _text_of(given: Mapping[str, Any], field: str) -> str:
-    text = given.get(field)
+def _text_of(form_values: Mapping[str, Any], field: str) -> str:
+    text = form_values.get(field)
     return text.strip() if isinstance(text, str) else ""
 
 
@@ -342,10 +342,10 @@ def _not_whole(form: PersonForm, question: str) -> str:
     return f"{missing}, so it was not approved. `prefect-swarm waiting` shows all of it."
 
 
-def _choice_of(given: Mapping[str, Any], field: str) -> str:
-    choice = given.get(field, UNDECIDED)
+def _choice_of(form_values: Mapping[str, Any], field: str) -> str:
+    choice = form_values.get(field, UNDECIDED)
     if choice == UNDECIDED:
-        choice = _OF_ALL.get(str(given.get(ALL_FIELD, EACH)), UNDECIDED)
+        choice = _OF_ALL.get(str(form_values.get(ALL_FIELD, EACH)), UNDECIDED)
     return str(choice)
 
 

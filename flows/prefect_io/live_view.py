@@ -99,14 +99,16 @@ class LiveRun:
     ) -> StepView:
         step, status = record.step, record.now
         statuses: dict[str, StepStatus] = {
-            name: self.context.records[name].now for name in step.upstream
+            name: self.context.records[name].now
+            for name in step.needs
+            if name in self.context.records
         }
         reason = record.taken_from.words if record.taken_from else record.reason
         return StepView(
             state=result,
-            upstream=step.upstream,
+            upstream=step.needs,
             status=status,
-            why=why_of(step.upstream, statuses, status, reason),
+            why=why_of(step.needs, statuses, status, reason),
             kind=step.output.kind,
             optional=step.optional,
             reads=reads,

@@ -19,7 +19,9 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRun
 from prefect.client.utilities import get_or_create_client
 
 from ...metrics.clock import run_time
+from ...plan.ids import steps_above
 from ...report.markdown import page_markdown, plain
+from ...report.members import stands_out as is_unusual
 from ...report.page import Drawing, Page, RunView, masked
 from ...report.run_pages import answer_page, plan_page, timeline_page
 from ...report.step_page import step_page
@@ -27,10 +29,9 @@ from ...report.stored_view import secrets_of
 from ...report.svg.costs import costs_svg
 from ...report.svg.graph import graph_svg
 from ...report.svg.timeline import timeline_svg
-from ...store.events import EndedEvent, RunEvent, TextEvent
+from ...store.events import EndedEvent, ExpandedEvent, RunEvent, TextEvent
 from ...store.result import SwarmResult
 from ...store.step import StepState
-from ...text import count_in
 from .live_view import LiveRun
 from .task_runs import states_of
 
@@ -64,12 +65,12 @@ class PageStore:
     _locks: dict[str, asyncio.Lock] = field(init=False, default_factory=dict[str, asyncio.Lock])
 
     def key(self, page: str) -> str:
-        """Return a page's key: `swarm-answer-RUN`, `swarm-s1-RUN`."""
+        """Return a page's key: `swarm-answer-RUN`, `swarm-s1-RUN`, `swarm-s2-7-r3-s1-RUN`."""
         return f"swarm-{_NOT_IN_KEYS.sub('-', page.lower()).strip('-')}-{self.run_id}"
 
     def link(self, page: str) -> str:
         """Return where a page is, seen from another one in either UI; "" if it isn't made yet."""
-        known = self._artifacts.get(page)
+        known = self._artifacts.get(self.key(page))
         return f"../artifact/{known}" if known else ""
 
     def link_to_be(self, page: str) -> str:
@@ -88,9 +89,7 @@ class PageStore:
                 for artifact in found:
                     prefix, _, run = (artifact.key or "").rpartition("-")
                     if run == self.run_id and prefix.startswith("swarm-"):
-                        page = prefix.removeprefix("swarm-")
-                        name = page.upper() if count_in(page[1:]) is not None else page
-                        self._artifacts.setdefault(name, artifact.id)
+                        self._artifacts.setdefault(artifact.key or "", artifact.id)
                 if len(found) < _AT_ONCE:
                     return
                 offset += len(found)
@@ -106,15 +105,16 @@ class PageStore:
             description: What a list of artifacts says of it.
             task_run: The task run that it is shown with.
         """
-        async with self._locks.setdefault(page, asyncio.Lock()), _client() as client:
-            if (known := self._artifacts.get(page)) is not None:
+        key = self.key(page)
+        async with self._locks.setdefault(key, asyncio.Lock()), _client() as client:
+            if (known := self._artifacts.get(key)) is not None:
                 await client.update_artifact(
                     known, ArtifactUpdate(data=text, description=description)
                 )
                 return
             made = await client.create_artifact(
                 ArtifactCreate(
-                    key=self.key(page),
+                    key=key,
                     type="markdown",
                     description=description,
                     data=text,
@@ -122,7 +122,7 @@ class PageStore:
                     task_run_id=task_run,
                 )
             )
-            self._artifacts[page] = made.id
+            self._artifacts[key] = made.id
 
 
 @asynccontextmanager
@@ -147,13 +147,7 @@ def every_step_has_page(steps: int) -> bool:
 
 def stands_out(step: StepState, final_step: str | None) -> bool:
     """Say whether a step of a longer plan has a page: the first attempt of others succeeded."""
-    return (
-        step.status == "failed"
-        or len(step.attempts) > 1
-        or step.truncated
-        or bool(step.change)
-        or step.id == final_step
-    )
+    return is_unusual(step) or step.id == final_step
 
 
 _logger = logging.getLogger("prefect_swarm.runs")
@@ -211,6 +205,7 @@ class RunPages:
     _secrets: tuple[str, ...] = field(init=False)
     _stale: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _steps: dict[str, None] = field(init=False, default_factory=dict[str, None])
+    _groups: dict[str, None] = field(init=False, default_factory=dict[str, None])
     _has_step: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _tasks: list[asyncio.Task[None]] = field(init=False, default_factory=list[asyncio.Task[None]])
     _sending: set[asyncio.Task[None]] = field(init=False, default_factory=set[asyncio.Task[None]])
@@ -232,9 +227,12 @@ class RunPages:
         if isinstance(event, TextEvent):
             return
         self._stale.set()
+        if isinstance(event, ExpandedEvent):
+            self._groups[event.step] = None
         if isinstance(event, EndedEvent) and event.step in self.live.context.records:
             self._steps[event.step] = None
             self._has_step.set()
+            self._groups.update(dict.fromkeys(steps_above(event.step)))
 
     async def close(self, result: SwarmResult | None = None) -> None:
         """Publish what is not published yet, and the last state of all.
@@ -260,10 +258,10 @@ class RunPages:
 
     async def _stop_sending(self) -> None:
         """Leave no request behind: the flow run's client is closed next."""
-        left = [*self._sending]
-        for task in left:
+        remaining = [*self._sending]
+        for task in remaining:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*remaining, return_exceptions=True)
 
     async def _unbroken(self, sending: Coroutine[Any, Any, None]) -> None:
         """Do it even if its caller is cancelled: a page that is half sent may be there already."""
@@ -336,13 +334,19 @@ class RunPages:
         again = [] if self._store.link("timeline") else makes[:-1]
         for make in (*makes, *again):
             await self._unbroken(self._put(view, make, self._store.link))
+        # However many members have changed, the page of their step is made once.
+        groups, self._groups = [*self._groups], {}
+        for name in groups:
+            if name not in self._steps:
+                await self._unbroken(self._publish_step(name))
 
     async def _publish_step(self, name: str) -> None:
         if not self._has_page(name):
             return
         self._shown.add(name)
         view = self._view or masked(self.live.view(), self._secrets)
-        states = states_of(self.live.context.records[name].task_runs)
+        record = self.live.context.records[name]
+        states = states_of(() if record.members else record.task_runs)
         task_runs = [state.state_details.task_run_id for state in states]
         task_run = next((each for each in reversed(task_runs) if each), None)
 
@@ -350,16 +354,28 @@ class RunPages:
             step = masked(self.live.step(name), self._secrets)
             return step_page(view, step)
 
-        every = every_step_has_page(len(self.live.context.records))
-        link = self._store.link_to_be if every else self._store.link
-        await self._put(view, page, link, task_run)
+        await self._put(view, page, self._link, task_run)
+
+    def _link(self, page: str) -> str:
+        """Return where a page is, or will be if there is to be one for certain."""
+        record = self.live.context.records.get(page)
+        is_certain = record is None or self._always_has_page(record)
+        return (self._store.link_to_be if is_certain else self._store.link)(page)
+
+    def _always_has_page(self, record: StepState) -> bool:
+        """Whether there is room for the pages of all steps, or of all that the plan itself has."""
+        context = self.live.context
+        count = len(context.plan.steps if not record.parent else context.records)
+        return every_step_has_page(count)
 
     def _has_page(self, name: str) -> bool:
-        records = self.live.context.records
-        if name in self._shown or every_step_has_page(len(records)):
+        record = self.live.context.records.get(name)
+        if record is None:
+            return False
+        if name in self._shown or self._always_has_page(record):
             return True
         final = self.live.context.plan.final_step
-        return len(self._shown) < MOST_STEP_PAGES and stands_out(records[name], final)
+        return len(self._shown) < MOST_STEP_PAGES and stands_out(record, final)
 
     async def _put(
         self,

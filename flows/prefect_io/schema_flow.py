@@ -61,10 +61,10 @@ class SchemaFlow(Flow[P, R]):
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             """Run the flow, on a temporary server if none is configured."""
-            for given in (*args, *kwargs.values()):
-                if isinstance(given, SwarmOptions):
+            for argument in (*args, *kwargs.values()):
+                if isinstance(argument, SwarmOptions):
                     # Before Prefect stores it.
-                    given.refuse_secrets()
+                    argument.refuse_secrets()
             ensure_server()
             called = super().__call__(*args, **kwargs)
             if not iscoroutine(called):

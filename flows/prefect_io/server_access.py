@@ -13,7 +13,7 @@ from uuid import UUID
 
 from ...errors import ServerError
 from ...host.network import PREFECT_CA_FIX, certificate_problem
-from ...host.url_secrets import masked_urls
+from ...host.secrets import masked_urls
 
 if TYPE_CHECKING:
     import httpx

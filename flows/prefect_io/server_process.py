@@ -60,13 +60,13 @@ def serve(bound: socket.socket) -> None:
 def _leave_with_parent(serving: list[uvicorn.Server]) -> None:
     sys.stdin.buffer.read()
     if serving:
-        until_quiet(lambda: _left_to_do(serving[0]), time.monotonic, lambda: time.sleep(_LOOK_S))
+        until_quiet(lambda: _open_work(serving[0]), time.monotonic, lambda: time.sleep(_LOOK_S))
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_GRACE_S)
     os._exit(1)
 
 
-def _left_to_do(server: uvicorn.Server) -> int:
+def _open_work(server: uvicorn.Server) -> int:
     """Count requests and streams under way, and events that nothing has taken yet."""
     from prefect.server.utilities.messaging.memory import METRICS
 

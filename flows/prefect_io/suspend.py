@@ -76,7 +76,7 @@ def leave(desk: FormDesk, error: RunWaitingError) -> SuspendedRun:
 
 
 async def report_suspended(
-    desk: FormDesk, left: SuspendedRun, error: RunWaitingError
+    desk: FormDesk, paused: SuspendedRun, error: RunWaitingError
 ) -> State[Any]:
     """Show the form of a run that is left: its flow run is paused, or suspended, and ends here.
 
@@ -90,15 +90,15 @@ async def report_suspended(
     """
     try:
         async with get_client() as client:
-            state = await report(client, desk.flow_run.id, form_state(left.form, left.message))
+            state = await report(client, desk.flow_run.id, form_state(paused.form, paused.message))
     except SERVER_ERRORS as problem:
         _logger.warning("The form can't be shown in the Prefect UI: %r", problem)
-        return Paused(message=left.message)
+        return Paused(message=paused.message)
     if state is None:
-        return Paused(message=left.message)
+        return Paused(message=paused.message)
     try:
         async with get_client() as client:
-            await desk.put(client, left.form, left.questions)
+            await desk.put(client, paused.form, paused.questions)
             # An answer from before the suspension could not resume it.
             pending = {question.id for question in Approvals(desk.run).pending()}
             if not error.questions or any(q.id not in pending for q in error.questions):
@@ -191,9 +191,9 @@ class PausedForm:
             if state is None or not state.is_running():
                 # The server was away when this form was to be shown, or closed.
                 open_forms = (f for f in stored_forms(self.desk.run) if is_shown(state, f))
-                if (left := next(open_forms, None)) is not None:
-                    await self.desk.put(client, left, questions)
-                return left
+                if (open_form := next(open_forms, None)) is not None:
+                    await self.desk.put(client, open_form, questions)
+                return open_form
             form = self.desk.new_form(questions, suspended=False)
             message = str(RunWaitingError(self.desk.run.run_id, questions))
             if await report(client, self.desk.flow_run.id, form_state(form, message)) is None:

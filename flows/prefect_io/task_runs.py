@@ -101,10 +101,10 @@ async def _until_state_seen(
     before, since = len(ended), clock()
     while before and clock() - since < _STUCK_S:
         seen = {run.id for run in await read_task_runs(client, flow_run_id, *_OVER)}
-        left = len(ended - seen)
-        if left != before:
-            before, since = left, clock()
-        if left:
+        remaining = len(ended - seen)
+        if remaining != before:
+            before, since = remaining, clock()
+        if remaining:
             await asyncio.sleep(_LOOK_S)
 
 

@@ -51,20 +51,20 @@ STUCK_S = 10.0
 
 
 def until_quiet(
-    left: Callable[[], int], clock: Callable[[], float], wait: Callable[[], None]
+    remaining: Callable[[], int], clock: Callable[[], float], wait: Callable[[], None]
 ) -> None:
     """Return when nothing has been left for a moment, or what is left hasn't changed for long.
 
     Args:
-        left: Counts what is left to do. It may be nothing between two things that come in.
+        remaining: Counts what is still to do. It may be nothing between two things that come in.
         clock: Seconds.
         wait: Lets some time pass.
     """
     begin = clock()
-    before, since = left(), begin
+    before, since = remaining(), begin
     while clock() - since < (STUCK_S if before else _QUIET_S) and clock() - begin < LONGEST_S:
         wait()
-        now = left()
+        now = remaining()
         if now != before:
             before, since = now, clock()
 

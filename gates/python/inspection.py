@@ -221,7 +221,7 @@ def _has_skip(body: Sequence[ast.stmt]) -> bool:
     return any(isinstance(part, ast.Call) and last_name(part) in _SKIPS for part in walked)
 
 
-_GIVEN = frozenset(dir(builtins)) | {"__file__", "__path__", "__builtins__", "__annotations__"}
+_PREDEFINED = frozenset(dir(builtins)) | {"__file__", "__path__", "__builtins__", "__annotations__"}
 
 
 class Import(NamedTuple):
@@ -346,7 +346,7 @@ def _free_names(source: bytes) -> frozenset[str]:
                 bound.add(name.get_name())
             elif name.is_referenced():
                 used.add(name.get_name())
-    return frozenset(used - bound - _GIVEN)
+    return frozenset(used - bound - _PREDEFINED)
 
 
 def _binds(name: symtable.Symbol) -> bool:

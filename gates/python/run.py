@@ -49,7 +49,7 @@ _GUEST = Path(__file__).parents[1] / "sandbox" / "guest"
 _FOLDER = "code"
 _ALL: tuple[Runner, ...] = ("calls", "tests")
 # What its own process may have; how much all may use together each use says.
-_AHEAD = SandboxLimits(cpu_s=120, output_bytes=16 << 20)
+_PRESTART_LIMITS = SandboxLimits(cpu_s=120, output_bytes=16 << 20)
 # Places that a program can write to in addition to its work folder.
 _FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 
@@ -60,7 +60,7 @@ def supervisor_ready() -> Generator[None]:
     if current_policy() != "strict":
         yield
         return
-    with prestarted(_program(_ALL, isolated=True, ahead=True), _AHEAD):
+    with prestarted(_program(_ALL, isolated=True, waits=True), _PRESTART_LIMITS):
         yield
 
 
@@ -73,9 +73,9 @@ async def run_supervisor(
         SandboxError: There is no sandbox.
     """
     isolated = current_policy() == "strict"
-    if isolated and limits.memory_bytes == _AHEAD.memory_bytes:
+    if isolated and limits.memory_bytes == _PRESTART_LIMITS.memory_bytes:
         result = await run_prestarted(
-            _program(_ALL, isolated=True, ahead=True), _AHEAD, stdin, limits
+            _program(_ALL, isolated=True, waits=True), _PRESTART_LIMITS, stdin, limits
         )
         if result is not None:
             return result
@@ -83,17 +83,17 @@ async def run_supervisor(
 
 
 def _program(
-    runners: Sequence[Runner], isolated: bool, stdin: bytes = b"", *, ahead: bool = False
+    runners: Sequence[Runner], isolated: bool, stdin: bytes = b"", *, waits: bool = False
 ) -> Program:
     setup = {
         "folder": _FOLDER,
         "packages": package_folders(),
         "runners": runners,
-        "ahead": ahead,
+        "ahead": waits,
         "folders": _FOLDERS if isolated else (),
         "isolated": isolated,
     }
-    names = ("supervisor", "job", "room", *(f"run_{runner}" for runner in runners))
+    names = ("supervisor", *(f"run_{runner}" for runner in runners))
     files = {f"{name}.py": (_GUEST / f"{name}.py").read_bytes() for name in names}
     # Without -P the folder of the files would be searched first; -S keeps `.pth` files and
     # `sitecustomize` from being run. Not -I: the seed of hashes is in the environment.

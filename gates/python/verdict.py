@@ -217,20 +217,20 @@ def _of_emptied(layout: Layout, job: Tests, result: JobResult | None) -> Iterato
 
 def _of_calls(trial: Trial, job: Calls, result: JobResult) -> Iterator[_Problem]:
     explained = False
-    given: dict[int, JobRecord] = {}
+    records: dict[int, JobRecord] = {}
     for record in result.records:
         if record.module is not None and record.raised is not None:
             explained = True
             yield _raised(trial.layout, _module_shown(trial.layout, record.module), record.raised)
         elif record.call is not None:
-            given[record.call] = record
+            records[record.call] = record
     if not result.done:
         if not explained:
             yield _unfinished(job, result)
         return
     for at, example in enumerate(trial.examples):
         call = _call_shown(example.call)
-        record = given.get(at)
+        record = records.get(at)
         if record is None:
             yield _Problem(Category.CODE, f"{call} gave nothing")
         elif record.raised is not None:
@@ -257,10 +257,10 @@ def _of_tests(trial: Trial, job: Tests, result: JobResult) -> Iterator[_Problem]
     elsewhere = _for_elsewhere(trial.layout)
     # A test of several parameters may have passed with some and been skipped with others.
     of_parameters = [test for test in skipped if "::" in test]
-    left = dict.fromkeys([test for test in expected if test not in passed] + of_parameters)
+    unpassed = dict.fromkeys([test for test in expected if test not in passed] + of_parameters)
     missing = [
         test
-        for test in left
+        for test in unpassed
         if test not in elsewhere or not {test, test.partition("::")[0]} & skipped.keys()
     ]
     for test in missing:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Literal
 
 from ...errors import SandboxError
-from . import spawn as ahead
+from . import spawn
 from .confinement import filter_for
 from .launched import Program, ProgramResult, SandboxLimits, refuse_files
 from .probe import strongest_backend
@@ -69,7 +69,7 @@ def prestarted(program: Program, limits: SandboxLimits) -> Generator[None]:
     except SandboxError:
         yield
         return
-    with ahead.prestarted(backend, program, limits):
+    with spawn.prestarted(backend, program, limits):
         yield
 
 
@@ -81,12 +81,12 @@ async def run_prestarted(
     `within` are its limits on time and output; the others it was started with.
     """
     backend = await asyncio.to_thread(strongest_backend)
-    if (started := ahead.take(backend, program, limits)) is None:
+    if (started := spawn.take(backend, program, limits)) is None:
         return None
     try:
         return await use(started, stdin, within)
     finally:
-        ahead.start_next()
+        spawn.start_next()
 
 
 def backend_kind() -> IsolatedKind:

@@ -69,11 +69,11 @@ class Launched:
 
     async def feed(self, data: bytes) -> None:
         """Write the program's input, and close it."""
-        pipe, left = _pipe(self._process.stdin), memoryview(data)
+        pipe, remaining = _pipe(self._process.stdin), memoryview(data)
         try:
-            while left:
+            while remaining:
                 try:
-                    left = left[os.write(pipe.fileno(), left[:_CHUNK]) :]
+                    remaining = remaining[os.write(pipe.fileno(), remaining[:_CHUNK]) :]
                 except BlockingIOError:
                     await _ready(pipe, asyncio.get_running_loop().add_writer)
         except OSError:  # The program doesn't read it.

@@ -274,8 +274,8 @@ def prestarted(backend: SandboxBackend, program: Program, limits: SandboxLimits)
         wanted.users -= 1
         if wanted.users == 0:
             _of_thread.wanted = None
-            if (left := _taken(wanted)) is not None:
-                left.launched.end_now()
+            if (unused := _taken(wanted)) is not None:
+                unused.launched.end_now()
 
 
 def take(backend: SandboxBackend, program: Program, limits: SandboxLimits) -> StartedProgram | None:

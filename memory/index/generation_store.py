@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 
-KEPT = 2
+RETAINED = 2
 """Generations that are kept: a process may have read the pointer but not opened it yet."""
 
 
@@ -141,9 +141,9 @@ def sweep(folder: Path, current: int, forgotten: int) -> None:
             removed even if they are read: readers check the log's number before each use.
     """
     for number, path in sorted(_generations(folder), reverse=True):
-        recent = current - KEPT < number
-        kept = _forgotten_of(path) == forgotten and (recent or _is_read(path))
-        if number == current or kept:
+        recent = current - RETAINED < number
+        retained = _forgotten_of(path) == forgotten and (recent or _is_read(path))
+        if number == current or retained:
             continue
         # Renamed first, so that no process opens a half-removed generation.
         hidden = path.with_name(f".gone-{number}")
@@ -363,9 +363,9 @@ def _build(
     log: EpisodeLog, made: Path, embedder: Embedder, base: Generation | None, last: int
 ) -> _BuildResult:
     indexes: dict[str, FaissIndex] = {}
-    begun, end = 0, ""
+    first, end = 0, ""
     if base is not None:
-        begun, end = base.manifest.last_position, base.manifest.end
+        first, end = base.manifest.last_position, base.manifest.end
         for namespace in base.manifest.namespaces:
             index = base.index(namespace)
             if index is not None:
@@ -374,7 +374,7 @@ def _build(
     added = embedded = 0
     with closing(KuzuGraph(made / GRAPH)) as graph:
         waiting: list[LogEntry] = []
-        for batch in read_batches(log, begun, last):
+        for batch in read_batches(log, first, last):
             embedded += _index_prompts(log, embedder, batch, indexes)
             added += len(batch)
             end = end_of(batch[-1])

@@ -210,8 +210,8 @@ class Reader:
         self._start_tail()
 
     def _start_tail(self) -> None:
-        begun = self._generation.manifest.last_position if self._generation else 0
-        self._tail = Tail(self._log, self._embedder, begun)
+        first = self._generation.manifest.last_position if self._generation else 0
+        self._tail = Tail(self._log, self._embedder, first)
 
     def _release(self) -> None:
         if self._generation is not None:

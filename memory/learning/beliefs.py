@@ -73,9 +73,9 @@ class Pace(BaseModel):
 
     def learn(self, seconds: float, half_life: float) -> None:
         """Add a duration."""
-        kept = 0.5 ** (1 / half_life)
-        self.total = self.total * kept + math.log(max(seconds, _SHORTEST_S))
-        self.weight = self.weight * kept + 1
+        decay = 0.5 ** (1 / half_life)
+        self.total = self.total * decay + math.log(max(seconds, _SHORTEST_S))
+        self.weight = self.weight * decay + 1
         self.samples += 1
 
 
@@ -128,10 +128,10 @@ class ValueEstimate(_Model):
 
     def learn(self, target: float, success: float, alpha: float, half_life: float) -> None:
         """Learn from an outcome: a reward to move towards, and a success from 0 to 1."""
-        kept = 0.5 ** (1 / half_life)
+        decay = 0.5 ** (1 / half_life)
         self.q += alpha * (target - self.q)
-        self.won = self.won * kept + success
-        self.lost = self.lost * kept + 1 - success
+        self.won = self.won * decay + success
+        self.lost = self.lost * decay + 1 - success
         self.samples += 1
 
 
@@ -256,12 +256,12 @@ def catch_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
 def read_beliefs(folder: Path, namespace: str, forgotten: int) -> Beliefs:
     """Return the stored beliefs; new ones if they are missing, void or damaged."""
     try:
-        kept = _StoredBeliefs.model_validate_json(read_file(_path(folder, namespace)))
+        stored = _StoredBeliefs.model_validate_json(read_file(_path(folder, namespace)))
     except (OSError, ValidationError):
         # They follow from the log, which is read again.
         return Beliefs(namespace=namespace)
-    fresh = kept.forgotten == forgotten and kept.beliefs.config == DEFAULTS
-    return kept.beliefs if fresh else Beliefs(namespace=namespace)
+    fresh = stored.forgotten == forgotten and stored.beliefs.config == DEFAULTS
+    return stored.beliefs if fresh else Beliefs(namespace=namespace)
 
 
 def write_beliefs(folder: Path, beliefs: Beliefs, forgotten: int) -> None:
@@ -273,8 +273,8 @@ def write_beliefs(folder: Path, beliefs: Beliefs, forgotten: int) -> None:
     path = _path(folder, beliefs.namespace)
     try:
         make_folder(path.parent)
-        kept = _StoredBeliefs(forgotten=forgotten, beliefs=beliefs)
-        write_atomically(path, kept.model_dump_json())
+        stored = _StoredBeliefs(forgotten=forgotten, beliefs=beliefs)
+        write_atomically(path, stored.model_dump_json())
     except OSError as error:
         raise MemoryStoreError(
             f"What was learned can't be written to {path}: {error}.",

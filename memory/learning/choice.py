@@ -326,13 +326,13 @@ def recall(
     """
     passed = [candidate for candidate in candidates if candidate.similarity >= config.gate]
     passed.sort(key=_nearness_key)
-    kept = sorted(
+    selected = sorted(
         _drop_duplicates(passed[: _POOL * config.candidates], prompt_similarity, config),
         key=_nearness_key,
     )
-    kept = kept[: config.candidates]
-    similarities = _z_scores([candidate.similarity for candidate in kept])
-    values = _z_scores([candidate.q for candidate in kept])
+    selected = selected[: config.candidates]
+    similarities = _z_scores([candidate.similarity for candidate in selected])
+    values = _z_scores([candidate.q for candidate in selected])
     ranked = [
         RankedMemory(
             candidate.entry,
@@ -340,7 +340,7 @@ def recall(
             candidate.q,
             (1 - config.q_weight) * similarity + config.q_weight * value,
         )
-        for candidate, similarity, value in zip(kept, similarities, values, strict=True)
+        for candidate, similarity, value in zip(selected, similarities, values, strict=True)
     ]
     # Sorting is stable: equal scores stay in the order of similarity.
     return sorted(ranked, key=lambda memory: -memory.score)
@@ -359,7 +359,7 @@ def _drop_duplicates(
 
     Better has a higher q, then succeeded, then is more similar, then is newer.
     """
-    kept: list[MemoryCandidate] = []
+    selected: list[MemoryCandidate] = []
     for candidate in sorted(
         candidates,
         key=lambda candidate: (
@@ -373,10 +373,10 @@ def _drop_duplicates(
         if not any(
             other.entry.episode.digest == digest
             or prompt_similarity(mine, other.entry.episode) > config.duplicate
-            for other in kept
+            for other in selected
         ):
-            kept.append(candidate)
-    return kept
+            selected.append(candidate)
+    return selected
 
 
 def _z_scores(values: Sequence[float]) -> list[float]:

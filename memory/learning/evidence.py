@@ -142,8 +142,8 @@ def _age(found: Sequence[Evidence], config: LearningConfig) -> list[WeightedOutc
     for _, position, similarity, _, _, success in sorted(found, key=_position, reverse=True):
         related = min(1.0, max(0.0, similarity / width + wide))
         near = min(1.0, max(0.0, similarity / width + narrow))
-        kept = 0.5 ** (newer / config.half_life)
-        aged.append(WeightedOutcome(position, success, related * kept, near * kept))
+        decay = 0.5 ** (newer / config.half_life)
+        aged.append(WeightedOutcome(position, success, related * decay, near * decay))
         newer += related
     return aged
 
@@ -152,12 +152,12 @@ def _discount(
     found: Sequence[WeightedOutcome], own: int | None, last: int, config: LearningConfig
 ) -> list[WeightedOutcome]:
     """Reduce the weight of outcomes before the arm's own change, or else before any arm's last."""
-    before, kept = (last, config.elsewhere) if own is None else (own, config.outdated)
+    before, decay = (last, config.elsewhere) if own is None else (own, config.outdated)
     return [
         outcome
         if outcome.position >= before
         else WeightedOutcome(
-            outcome.position, outcome.success, outcome.related * kept, outcome.near * kept
+            outcome.position, outcome.success, outcome.related * decay, outcome.near * decay
         )
         for outcome in found
     ]

@@ -173,15 +173,15 @@ class PersonaStore:
             changed = 0
             for number, *fields in db.execute(_SELECT, (namespace,)).fetchall():
                 row = dict(zip(_COLUMNS, fields, strict=True))
-                left = {
+                remaining = {
                     "evidence": _remove_keys(row["evidence"], keys),
                     "reason": _redact_text(row["reason"], text),
                 }
-                if left.items() <= row.items():
+                if remaining.items() <= row.items():
                     continue
                 # The table refuses updates; later decisions refer to the id.
                 db.execute("DELETE FROM changes WHERE id = ?", (number,))
-                db.execute(_INSERT, (number, namespace, *{**row, **left}.values()))
+                db.execute(_INSERT, (number, namespace, *{**row, **remaining}.values()))
                 changed += 1
             return changed
 
@@ -251,10 +251,10 @@ def _remove_keys(evidence: str | None, keys: Collection[EpisodeKey]) -> str | No
     if not evidence:
         return evidence
     fields: dict[str, Any] = json.loads(evidence)
-    left = [key for key in fields["episodes"] if EpisodeKey(*key) not in keys]
-    if len(left) == len(fields["episodes"]):
+    remaining = [key for key in fields["episodes"] if EpisodeKey(*key) not in keys]
+    if len(remaining) == len(fields["episodes"]):
         return evidence
-    return json.dumps({**fields, "episodes": left}, ensure_ascii=False)
+    return json.dumps({**fields, "episodes": remaining}, ensure_ascii=False)
 
 
 def _redact_text(reason: str, text: str | None) -> str:

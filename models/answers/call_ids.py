@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-_GIVEN = "given_id"
+_ORIGINAL = "given_id"
 """Where a call's details say which id it was given, and by whom."""
 _OWN = re.compile(r"c[0-9a-f]{8,}")
 _GENERATED = "pyd_ai_"
@@ -55,19 +55,19 @@ def own_id(turn: int, position: int) -> str:
 
 
 def with_own_ids(
-    answer: ModelResponse, before: Sequence[ModelMessage], given_by: str = ""
+    answer: ModelResponse, before: Sequence[ModelMessage], source: str = ""
 ) -> ModelResponse:
     """Return an answer whose calls have our ids; the same, if they have them already.
 
     Args:
         before: The conversation that it answers.
-        given_by: Who gave the calls their ids; "" if nobody is sent them again.
+        source: Who gave the calls their ids; "" if nobody is sent them again.
     """
     turn = sum(isinstance(message, ModelResponse) for message in before)
     used = {part.tool_call_id for message in before for part in _calls_of(message)}
     while own_id(turn, 0) in used:
         turn += 1
-    return _renamed(answer, turn, given_by)
+    return _renamed(answer, turn, source)
 
 
 def with_own_history(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
@@ -100,11 +100,11 @@ def as_sent(messages: Iterable[ModelMessage], to: str) -> list[ModelMessage]:
             parts: list[ModelResponsePart] = []
             for part in message.parts:
                 if isinstance(part, ToolCallPart):
-                    given = _given_to(part, to)
-                    name = given if given and given not in used else part.tool_call_id
+                    original = _original_for(part, to)
+                    name = original if original and original not in used else part.tool_call_id
                     used.add(name)
                     names[part.tool_call_id] = name
-                    parts.append(_named(part, name, _without_given(part)))
+                    parts.append(_named(part, name, _without_original(part)))
                 else:
                     parts.append(part)
             found.append(replace(message, parts=parts))
@@ -131,23 +131,23 @@ def _calls_of(message: ModelMessage) -> list[ToolCallPart]:
     return [part for part in message.parts if isinstance(part, ToolCallPart)]
 
 
-def _renamed(answer: ModelResponse, turn: int, given_by: str = "") -> ModelResponse:
+def _renamed(answer: ModelResponse, turn: int, source: str = "") -> ModelResponse:
     position, parts = 0, list[ModelResponsePart]()
     for part in answer.parts:
         if isinstance(part, ToolCallPart):
-            parts.append(_owned(part, own_id(turn, position), given_by))
+            parts.append(_owned(part, own_id(turn, position), source))
             position += 1
         else:
             parts.append(part)
     return replace(answer, parts=parts) if position else answer
 
 
-def _owned(part: ToolCallPart, name: str, given_by: str) -> ToolCallPart:
-    given, details = part.tool_call_id, part.provider_details
-    if given == name:
+def _owned(part: ToolCallPart, name: str, source: str) -> ToolCallPart:
+    original, details = part.tool_call_id, part.provider_details
+    if original == name:
         return part
-    if given_by and given and not given.startswith(_GENERATED) and not _OWN.fullmatch(given):
-        details = {**(details or {}), _GIVEN: {"id": given, "by": given_by}}
+    if source and original and not original.startswith(_GENERATED) and not _OWN.fullmatch(original):
+        details = {**(details or {}), _ORIGINAL: {"id": original, "by": source}}
     return _named(part, name, details)
 
 
@@ -155,20 +155,20 @@ def _named(part: ToolCallPart, name: str, details: dict[str, Any] | None) -> Too
     return replace(part, tool_call_id=name, provider_details=details)
 
 
-def _given_to(part: ToolCallPart, to: str) -> str:
+def _original_for(part: ToolCallPart, to: str) -> str:
     """The id that a provider gave a call; "" if another one gave it, or none did."""
-    given = (part.provider_details or {}).get(_GIVEN)
-    if not isinstance(given, Mapping):
+    original = (part.provider_details or {}).get(_ORIGINAL)
+    if not isinstance(original, Mapping):
         return ""
-    found = cast("Mapping[str, Any]", given)
+    found = cast("Mapping[str, Any]", original)
     return str(found.get("id", "")) if found.get("by") == to else ""
 
 
-def _without_given(part: ToolCallPart) -> dict[str, Any] | None:
+def _without_original(part: ToolCallPart) -> dict[str, Any] | None:
     details = part.provider_details
-    if not details or _GIVEN not in details:
+    if not details or _ORIGINAL not in details:
         return details
-    return {key: value for key, value in details.items() if key != _GIVEN} or None
+    return {key: value for key, value in details.items() if key != _ORIGINAL} or None
 
 
 def _answering(part: ModelRequestPart, waiting: list[tuple[str, str]]) -> ModelRequestPart:

@@ -36,7 +36,7 @@ _ARGUMENTS = (
     "arguments", "parameters", "args", "input", "tool_input", "params", "kwargs", "action_input"
 )  # fmt: skip
 _LISTS = ("tool_calls", "tool_uses", "function_calls")
-_BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index"})
+_EXTRAS = frozenset({"id", "type", "tool_call_id", "call_id", "index"})
 _LONGEST_PYTHON = 20_000
 _PRINTED = re.compile(r"print\((.*)\)", re.DOTALL)
 
@@ -114,11 +114,11 @@ def _call(value: Any) -> WrittenCall | None:
         return None
     fields = cast("dict[str, Any]", value)
     for wrapper in ("function", "tool_call", "function_call"):
-        if isinstance(inner := fields.get(wrapper), dict) and fields.keys() <= {wrapper, *_BESIDE}:
+        if isinstance(inner := fields.get(wrapper), dict) and fields.keys() <= {wrapper, *_EXTRAS}:
             return _call(cast("dict[str, Any]", inner))
     key = next((key for key in _NAMES if isinstance(fields.get(key), str)), None)
     holding = next((each for each in _ARGUMENTS if each in fields), None)
-    if key is None or not fields.keys() <= {key, holding, *_BESIDE}:
+    if key is None or not fields.keys() <= {key, holding, *_EXTRAS}:
         return None
     args: Any = (fields[holding] or {}) if holding else None
     return WrittenCall(fields[key], args) if args is None or isinstance(args, dict | str) else None
@@ -248,8 +248,8 @@ def _is_certain(call: WrittenCall, offered: dict[str, Any]) -> bool:
     required = {normal_name(str(each)) for each in schema.get("required") or ()}
     if not isinstance(args, dict):
         return False
-    given = {normal_name(each) for each in cast("dict[str, Any]", args)}
-    return required <= given and given <= known
+    supplied = {normal_name(each) for each in cast("dict[str, Any]", args)}
+    return required <= supplied and supplied <= known
 
 
 def _checked(calls: list[WrittenCall] | None, offered: Collection[str]) -> CallText:
@@ -337,12 +337,12 @@ def _named_by_its_form(text: str) -> list[WrittenCall] | None:
     """Read `Action: name`, or an element whose name is the tool's: one that is offered, or none."""
     if action := _ACTION.match(text):
         return _listed(_of_arguments(action[1], text[action.end() :]))
-    begun = _ELEMENT.match(text)
-    if begun is None or not text.endswith(closing := f"</{begun[1]}>"):
+    opening = _ELEMENT.match(text)
+    if opening is None or not text.endswith(closing := f"</{opening[1]}>"):
         return None
-    body = text[begun.end() : -len(closing)]
+    body = text[opening.end() : -len(closing)]
     if body.lstrip().startswith("{"):
-        return _listed(_of_arguments(begun[1], body))
+        return _listed(_of_arguments(opening[1], body))
     args, place = dict[str, Any](), 0
     while field := _FIELD.match(body, place):
         end = body.find(f"</{field[1]}>", field.end())
@@ -350,7 +350,7 @@ def _named_by_its_form(text: str) -> list[WrittenCall] | None:
             return None
         args[field[1]] = _without_breaks(body[field.end() : end])
         place = end + len(field[1]) + 3
-    return None if body[place:].strip() else [WrittenCall(begun[1], args)]
+    return None if body[place:].strip() else [WrittenCall(opening[1], args)]
 
 
 def _of_blocks(piece: str, plain: str) -> list[WrittenCall] | None:
@@ -358,15 +358,15 @@ def _of_blocks(piece: str, plain: str) -> list[WrittenCall] | None:
     calls: list[WrittenCall] = []
     place = 0
     while place < len(piece):
-        if (begun := _INVOKED.match(plain, place)) is None:
+        if (opening := _INVOKED.match(plain, place)) is None:
             return None
-        end = _INVOKED_END.search(plain, begun.end())
+        end = _INVOKED_END.search(plain, opening.end())
         stop, after = (end.start(), end.end()) if end else (len(piece), len(piece))
-        body = piece[begun.end() : stop]
+        body = piece[opening.end() : stop]
         if body.lstrip().startswith(("{", "```")):
-            call = _of_arguments(begun[1], body)
+            call = _of_arguments(opening[1], body)
         else:
-            call = _of_parameters(begun[1], body, plain[begun.end() : stop])
+            call = _of_parameters(opening[1], body, plain[opening.end() : stop])
         if call is None:
             return None
         calls.append(call)
@@ -377,11 +377,11 @@ def _of_blocks(piece: str, plain: str) -> list[WrittenCall] | None:
 def _of_parameters(name: str, body: str, plain: str) -> WrittenCall | None:
     args: dict[str, Any] = {}
     place = 0
-    while begun := _PARAMETER.search(plain, place):
-        end = _PARAMETER_END.search(plain, begun.end())
-        if end is None or plain[place : begun.start()].strip():
+    while opening := _PARAMETER.search(plain, place):
+        end = _PARAMETER_END.search(plain, opening.end())
+        if end is None or plain[place : opening.start()].strip():
             return None
-        args[begun[1]] = _without_breaks(body[begun.end() : end.start()])
+        args[opening[1]] = _without_breaks(body[opening.end() : end.start()])
         place = end.end()
     return None if plain[place:].strip() else WrittenCall(name, args)
 
@@ -391,11 +391,11 @@ def _of_argument_tags(piece: str) -> list[WrittenCall] | None:
     name, _, rest = piece.partition("<arg_key>")
     rest, args = f"<arg_key>{rest}", dict[str, Any]()
     place = 0
-    while begun := _ARG_KEY.match(rest, place):
-        end = rest.find("</arg_value>", begun.end())
+    while opening := _ARG_KEY.match(rest, place):
+        end = rest.find("</arg_value>", opening.end())
         if end < 0:
             return None
-        args[begun[1].strip()] = _without_breaks(rest[begun.end() : end])
+        args[opening[1].strip()] = _without_breaks(rest[opening.end() : end])
         place = _after_blanks(rest, end + len("</arg_value>"))
     return None if place < len(rest) else [WrittenCall(name.strip(), args)]
 

@@ -211,7 +211,7 @@ def compatible(model: Model) -> Model:
     made = CompatibleModel(
         model.model_name, provider=model.provider, profile=profile, settings=model.settings
     )
-    made.given = model
+    made.original = model
     return made
 
 
@@ -251,7 +251,7 @@ class _Stream(OpenAIStreamedResponse):
 class CompatibleModel(OpenAIChatModel):
     """Reads the answers of compatible servers, and asks them in the form that they take."""
 
-    given: Model | None = None
+    original: Model | None = None
     """The model that it was made of: its identity stands for this one."""
 
     @property

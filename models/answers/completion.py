@@ -200,13 +200,13 @@ def _usage(body: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _counts(given: Mapping[str, Any]) -> dict[str, Any] | None:
-    counts = {name: _count(given, (name, *others)) for name, others in _COUNTS}
+def _counts(reported: Mapping[str, Any]) -> dict[str, Any] | None:
+    counts = {name: _count(reported, (name, *others)) for name, others in _COUNTS}
     if not any(counts.values()):
         return None
     details = {
         name: {each: count for each in value if (count := _count(value, (each,)))}
-        for name, value in given.items()
+        for name, value in reported.items()
         if name.endswith("_details") and _is_map(value)
     }
     return {**counts, "total_tokens": sum(counts.values()), **details}
@@ -263,10 +263,10 @@ def _calls(calls: object) -> list[dict[str, Any]] | None:
     for number, call in enumerate(cast("list[object]", calls)):
         fields = cast("Mapping[str, Any]", call if _is_map(call) else {})
         function: object = fields.get("function")
-        given = cast("Mapping[str, Any]", function) if _is_map(function) else fields
-        if not isinstance(name := given.get("name"), str):
+        reported = cast("Mapping[str, Any]", function) if _is_map(function) else fields
+        if not isinstance(name := reported.get("name"), str):
             continue
-        arguments: object = given.get("arguments")
+        arguments: object = reported.get("arguments")
         text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
         made = {"name": name, "arguments": text}
         id_ = _str(fields.get("id")) or f"call_{number}"
@@ -283,9 +283,9 @@ def _maps(value: object) -> list[Mapping[str, Any]]:
     return [item for item in items if _is_map(item)]
 
 
-def _count(given: Mapping[str, Any], names: tuple[str, ...]) -> int:
+def _count(reported: Mapping[str, Any], names: tuple[str, ...]) -> int:
     for name in names:
-        value: object = given.get(name)
+        value: object = reported.get(name)
         if isinstance(value, str) and value.isdecimal() and len(value) < 20:
             value = int(value)
         if not isinstance(value, int | float) or isinstance(value, bool):

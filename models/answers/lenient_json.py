@@ -234,8 +234,8 @@ class ValueReader:
                 return "".join(pieces)
             if not character:
                 self.place = len(self.text)
-                begun = self.text[start : start + 20]
-                self._fail(f"{end} at the end of the text that begins with {begun}")
+                excerpt = self.text[start : start + 20]
+                self._fail(f"{end} at the end of the text that begins with {excerpt}")
             if character == "\\":
                 pieces.append(self._escape())
             else:

@@ -67,11 +67,11 @@ def _message(header: re.Match[str], body: str) -> HarmonyMessage:
 
 def _bare(text: str) -> list[HarmonyMessage]:
     messages: list[HarmonyMessage] = []
-    if begun := _BARE_ANALYSIS.match(text):
-        thought, mark, final = text[begun.end() :].partition(_BARE_FINAL)
+    if opened := _BARE_ANALYSIS.match(text):
+        thought, mark, final = text[opened.end() :].partition(_BARE_FINAL)
         if mark:
             return [HarmonyMessage("analysis", "", thought), HarmonyMessage("final", "", final)]
-        thought, mark, rest = text[begun.end() :].partition("assistantcommentary to=")
+        thought, mark, rest = text[opened.end() :].partition("assistantcommentary to=")
         if not mark:
             return []
         messages, text = [HarmonyMessage("analysis", "", thought)], f"commentary to={rest}"
@@ -138,9 +138,9 @@ def split_reasoning(text: str) -> Reasoned:
         return _of_channels(messages)
     rest, thoughts, mark = text.lstrip(), list[str](), ""
     for _ in range(_MOST_BLOCKS):
-        if not (begun := _opening(rest)):
+        if not (opened := _opening(rest)):
             break
-        opening, closing = begun
+        opening, closing = opened
         mark = mark or opening
         thought, closed, rest = _cut(rest[len(opening) :], closing)
         thoughts.append(thought.strip())

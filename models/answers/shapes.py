@@ -112,10 +112,10 @@ class _Shaper:
                 return value
         return value
 
-    def _inner(self, value: Any, left: int) -> Any:
+    def _inner(self, value: Any, remaining: int) -> Any:
         """Return what an object holds in a name that the schema doesn't have, and no other does."""
         known = self._names(self.schema)
-        if not isinstance(value, dict) or not known or not left:
+        if not isinstance(value, dict) or not known or not remaining:
             return None
         fields = cast("dict[str, Any]", value)
         unknown = [name for name in fields if normal_name(name) not in known]
@@ -131,7 +131,7 @@ class _Shaper:
         required = {normal_name(name) for name in _required(self.schema)}
         is_call = len(fields) > 1 or normal_name(holding[0]) in ("arguments", "parameters")
         fits = required <= names and bool(names & known.keys() or is_call)
-        return cast("Any", inner) if fits or self._inner(inner, left - 1) is not None else None
+        return cast("Any", inner) if fits or self._inner(inner, remaining - 1) is not None else None
 
     def shape(self, value: Any, schema: Any, path: str, depth: int) -> Any:
         if depth > _DEEPEST:
@@ -264,24 +264,24 @@ class _Shaper:
     def _choices(self, schema: Any) -> list[dict[str, Any]]:
         """Return the alternatives of a schema, with references followed."""
         found: list[dict[str, Any]] = []
-        left: list[Any] = [schema]
+        remaining: list[Any] = [schema]
         looked = 0
-        while left and looked < _MOST_ALTERNATIVES:
+        while remaining and looked < _MOST_ALTERNATIVES:
             looked += 1
-            each: Any = left.pop(0)
+            each: Any = remaining.pop(0)
             if not isinstance(each, dict):
                 return [_UNKNOWN]
             each = cast("dict[str, Any]", each)
             alternatives: Any = each.get("anyOf") or each.get("oneOf") or each.get("allOf")
             if "$ref" in each:
-                left.append(self._referred(each["$ref"]))
+                remaining.append(self._referred(each["$ref"]))
             elif isinstance(alternatives, list) and "properties" not in each:
                 many = cast("list[Any]", alternatives)
                 # A value for several schemas together is certain only where it is one.
-                left += many if "allOf" not in each or len(many) == 1 else [_UNKNOWN]
+                remaining += many if "allOf" not in each or len(many) == 1 else [_UNKNOWN]
             else:
                 found.append(each)
-        return [_UNKNOWN] if left else found
+        return [_UNKNOWN] if remaining else found
 
     def _referred(self, reference: Any) -> Any:
         found: Any = self.schema

@@ -193,18 +193,18 @@ class _Decoder:
 
     async def aiter_bytes(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[Any]:
         """Read the events of a body."""
-        begun = b""
+        head = b""
         async for piece in pieces:
-            begun = (begun + piece).lstrip(_BLANKS)
-            if len(begun) >= _ENOUGH:
+            head = (head + piece).lstrip(_BLANKS)
+            if len(head) >= _ENOUGH:
                 break
-        if not is_event(begun):
-            begun += b"".join([piece async for piece in pieces])
-            if b"\ndata:" not in begun:
-                for text in _lines_of_json(begun.decode(errors="replace")):
+        if not is_event(head):
+            head += b"".join([piece async for piece in pieces])
+            if b"\ndata:" not in head:
+                for text in _lines_of_json(head.decode(errors="replace")):
                     yield _Event(text)
                 return
-        async for event in self._events.aiter_bytes(_with(begun, pieces)):
+        async for event in self._events.aiter_bytes(_with(head, pieces)):
             yield event
 
 
@@ -269,10 +269,10 @@ def _lines_of_json(text: str) -> list[str]:
     return lines if are_json else [text][: len(lines)]
 
 
-async def _with(begun: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _with(head: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield what a body goes on with; what is not a character in it becomes U+FFFD."""
     decoder = getincrementaldecoder("utf-8")("replace")
-    yield decoder.decode(begun).encode()
+    yield decoder.decode(head).encode()
     async for piece in pieces:
         yield decoder.decode(piece).encode()
 

@@ -192,7 +192,7 @@ def to_request(
     Raises:
         InputError: It holds more than text, a value is out of range, or no grammar can be made.
     """
-    given = cast("LlamaCppSettings", settings)
+    options = cast("LlamaCppSettings", settings)
     defaults = GenerateRequest
     turn = turn_grammar(
         offered.tools,
@@ -200,40 +200,40 @@ def to_request(
         callable_names=offered.names,
         forced=offered.forced,
         # A forced call is a single one unless somebody wants several.
-        several=given.get("parallel_tool_calls", not offered.forced),
-        answer=given.get("llamacpp_grammar") or _answer_grammar(given, parameters),
-        begun=given.get("llamacpp_begun", ""),
+        several=options.get("parallel_tool_calls", not offered.forced),
+        answer=options.get("llamacpp_grammar") or _answer_grammar(options, parameters),
+        begun=options.get("llamacpp_begun", ""),
     )
     return GenerateRequest(
         messages=to_chat(messages, instructions),
         tools=offered.tools,
-        max_tokens=given.get("max_tokens", limits.max_output_tokens or defaults.max_tokens),
-        may_shorten="max_tokens" not in given,
-        temperature=given.get("temperature", defaults.temperature),
-        top_p=given.get("top_p", defaults.top_p),
-        top_k=given.get("top_k", defaults.top_k),
-        repeat_penalty=given.get("llamacpp_repeat_penalty", defaults.repeat_penalty),
-        seed=given.get("seed"),
-        stop=tuple(given.get("stop_sequences", ())),
+        max_tokens=options.get("max_tokens", limits.max_output_tokens or defaults.max_tokens),
+        may_shorten="max_tokens" not in options,
+        temperature=options.get("temperature", defaults.temperature),
+        top_p=options.get("top_p", defaults.top_p),
+        top_k=options.get("top_k", defaults.top_k),
+        repeat_penalty=options.get("llamacpp_repeat_penalty", defaults.repeat_penalty),
+        seed=options.get("seed"),
+        stop=tuple(options.get("stop_sequences", ())),
         grammar=turn.grammar,
         leaves_text=turn.leaves_text,
-        begun=given.get("llamacpp_begun", ""),
-        watch=given.get("llamacpp_watch"),
-        priority=given.get("llamacpp_priority", 0.0),
-        deadline=_deadline(given),
+        begun=options.get("llamacpp_begun", ""),
+        watch=options.get("llamacpp_watch"),
+        priority=options.get("llamacpp_priority", 0.0),
+        deadline=_deadline(options),
     )
 
 
-def _deadline(given: LlamaCppSettings) -> float | None:
-    seconds = given.get("timeout")
+def _deadline(options: LlamaCppSettings) -> float | None:
+    seconds = options.get("timeout")
     return time.monotonic() + seconds if isinstance(seconds, int | float) else None
 
 
-def _answer_grammar(given: LlamaCppSettings, parameters: ModelRequestParameters) -> str | None:
+def _answer_grammar(options: LlamaCppSettings, parameters: ModelRequestParameters) -> str | None:
     """What an answer is held to; what it allows beyond a schema is for the caller to refuse."""
     if parameters.output_object is not None:
         return schema_grammar(json.dumps(parameters.output_object.json_schema))
-    if (schema := given.get("llamacpp_json_schema")) is None:
+    if (schema := options.get("llamacpp_json_schema")) is None:
         return None
     try:
         return schema_grammar(schema)

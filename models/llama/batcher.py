@@ -22,9 +22,8 @@ from ...errors import (
 )
 from .api import BATCH_TOKENS, EngineConfig, Finish, GeneratedText
 from .chat import SEAM, ChatTemplate
-from .native import BatchToken, Native
+from .native import BatchToken, Native, Sampler
 from .prefixes import PrefixFolder, PrefixStates
-from .sampling import Sampler
 from .slots import (
     FRESH_TOKENS,
     ActiveRequest,
@@ -228,11 +227,11 @@ class Batcher:
             if (run := slot.run) and run.next is None
         )
         reading = reading[: None if self._together else 1]
-        left = [len(run.prompt) - len(slot.tokens) for _, _, slot, run in reading]
+        remaining = [len(run.prompt) - len(slot.tokens) for _, _, slot, run in reading]
         rows: list[tuple[Slot, ActiveRequest, int]] = []
         entries: list[BatchToken] = []
         for (_, _, slot, run), count in zip(
-            reading, parts_to_read(left, BATCH_TOKENS), strict=True
+            reading, parts_to_read(remaining, BATCH_TOKENS), strict=True
         ):
             start, last = len(slot.tokens), len(run.prompt) - 1
             entries += [

@@ -78,9 +78,9 @@ def _merged(first: Schema, other: Any) -> Schema:
     return both
 
 
-def _closed(schema: Schema, beside: Schema) -> Schema:
+def _closed(schema: Schema, siblings: Schema) -> Schema:
     """A schema whose properties fit what another says of those that it doesn't name."""
-    unnamed, named = beside.get("additionalProperties", True), beside.get("properties", {})
+    unnamed, named = siblings.get("additionalProperties", True), siblings.get("properties", {})
     if unnamed is True or "properties" not in schema:
         return schema
     properties = {

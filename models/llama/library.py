@@ -108,13 +108,13 @@ def capture_stderr(call: Callable[[], _T]) -> tuple[_T, str]:
     The grammar parser is the one place where llama.cpp prints past its log.
     """
     with _redirecting, tempfile.TemporaryFile() as file:
-        kept = os.dup(2)
+        original = os.dup(2)
         os.dup2(file.fileno(), 2)
         try:
             result = call()
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(original, 2)
+            os.close(original)
         file.seek(0)
         return result, file.read().decode("utf-8", "replace")
 

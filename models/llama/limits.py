@@ -164,15 +164,15 @@ def estimate(path: Path, config: EngineConfig) -> MemoryUse:
         config: How it is served.
     """
     shape = model_shape(path)
-    kept = compute = 0
+    cache = compute = 0
     if shape is not None:
         n_ctx = -(-min(config.n_ctx, shape.trained_context) // CONTEXT_STEP) * CONTEXT_STEP
         token = cached_as(shape, config.cache_type).kv_bytes_per_token
-        kept = config.n_slots * n_ctx * token
+        cache = config.n_slots * n_ctx * token
         architecture = read_strings(path, _NOUN).get("general.architecture", "")
         compute = compute_bytes(architecture, read_numbers(path, _NOUN), n_ctx)
     adapter = config.adapter.stat().st_size if config.adapter else 0
-    return MemoryUse(weight_bytes(path), kept + compute + adapter)
+    return MemoryUse(weight_bytes(path), cache + compute + adapter)
 
 
 def compute_bytes(architecture: str, numbers: Mapping[str, int], n_ctx: int) -> int:

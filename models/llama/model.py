@@ -205,8 +205,8 @@ class LlamaCppModel(Model):
 
     @asynccontextmanager
     async def _in_time(self, settings: ModelSettings | None) -> AsyncGenerator[None]:
-        given = (settings or {}).get("timeout")
-        seconds = given if isinstance(given, int | float) else None
+        timeout = (settings or {}).get("timeout")
+        seconds = timeout if isinstance(timeout, int | float) else None
         try:
             async with asyncio.timeout(seconds):
                 yield

@@ -23,7 +23,7 @@ from .slots import Slot, common_prefix
 if TYPE_CHECKING:
     from .native import Native
 
-__all__ = ["KeptPrefixes", "PrefixFolder", "PrefixState", "PrefixStates", "stored_prefixes"]
+__all__ = ["PrefixFolder", "PrefixState", "PrefixStates", "StoredPrefixes", "stored_prefixes"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class PrefixState:
     data: bytes
 
 
-class KeptPrefixes:
+class StoredPrefixes:
     """States up to so many bytes together."""
 
     def __init__(self, most_bytes: int) -> None:
@@ -70,9 +70,9 @@ class KeptPrefixes:
         if len(state.data) > self._most_bytes:
             return
         self._states = [
-            kept
-            for kept in self._states
-            if common_prefix(kept.tokens, state.tokens) < len(kept.tokens)
+            known
+            for known in self._states
+            if common_prefix(known.tokens, state.tokens) < len(known.tokens)
         ]
         self._states.append(state)
         while self.size > self._most_bytes:
@@ -80,7 +80,7 @@ class KeptPrefixes:
 
     def drop(self, state: PrefixState) -> None:
         """Keep a state no longer, if it is kept."""
-        self._states = [kept for kept in self._states if kept is not state]
+        self._states = [known for known in self._states if known is not state]
 
 
 _MAGIC = b"SWARMKV1"
@@ -241,7 +241,7 @@ def _identity(path: Path) -> str:
     return f"{path} {stat.st_size} {stat.st_mtime_ns}"
 
 
-_KEPT_BYTES = 256 << 20
+_STORED_BYTES = 256 << 20
 _WORTH_RESTORING = 64
 """Tokens that a state must save beyond what the slots do: reading it takes as long as computing a
 few."""
@@ -256,16 +256,16 @@ class PrefixStates:
 
     def __init__(self, native: Native, folder: PrefixFolder | None = None) -> None:
         self._native = native
-        self._kept = KeptPrefixes(_KEPT_BYTES)
+        self._stored = StoredPrefixes(_STORED_BYTES)
         self._folder = folder
 
-    def keep(self, slot: Slot, left: int) -> None:
-        """Keep what a free slot is about to lose, all but the first `left` tokens."""
+    def keep(self, slot: Slot, remaining: int) -> None:
+        """Keep what a free slot is about to lose, all but the first `remaining` tokens."""
         length = len(slot.tokens)
-        if length - left < _WORTH_KEEPING or self._kept.find(slot.tokens)[1] == length:
+        if length - remaining < _WORTH_KEEPING or self._stored.find(slot.tokens)[1] == length:
             return
         self._native.forget(slot.sequence, length)
-        self._kept.put(PrefixState(slot.tokens, self._native.save(slot.sequence)))
+        self._stored.put(PrefixState(slot.tokens, self._native.save(slot.sequence)))
 
     def restore(self, slot: Slot, prompt: Sequence[int], found: int) -> int:
         """Restore a prompt's beginning in a free slot, if a state has much more than was found.
@@ -280,7 +280,7 @@ class PrefixStates:
         if not self._native.restore(slot.sequence, state.data):
             self._native.forget(slot.sequence)
             slot.tokens = []
-            self._kept.drop(state)
+            self._stored.drop(state)
             return 0
         self._native.forget(slot.sequence, length)
         return length
@@ -297,11 +297,11 @@ class PrefixStates:
             self._folder.write(PrefixState(tokens, self._native.save(slot.sequence)))
 
     def _best(self, prompt: Sequence[int], least: int) -> tuple[PrefixState | None, int]:
-        state, length = self._kept.find(prompt)
+        state, length = self._stored.find(prompt)
         path, stored = self._folder.find(prompt) if self._folder else (None, 0)
         if self._folder and path is not None and stored >= max(least, length + 1):
             read = self._folder.load(path)
             if read is not None:
-                self._kept.put(read)
+                self._stored.put(read)
                 return read, stored
         return (state, length) if length >= least else (None, 0)

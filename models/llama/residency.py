@@ -92,22 +92,22 @@ def to_unload(loaded: Sequence[Resident], wanted: Resident, budget: int) -> list
     Returns:
         Their places in `loaded`, the first to unload first.
     """
-    kept = set(range(len(loaded)))
+    retained = set(range(len(loaded)))
 
     def fits(places: set[int]) -> bool:
         return bytes_of([*(loaded[place] for place in places), wanted]) <= budget
 
     chosen: list[int] = []
-    for place in sorted(kept, key=lambda place: _worth(loaded[place])):
-        if fits(kept):
+    for place in sorted(retained, key=lambda place: _worth(loaded[place])):
+        if fits(retained):
             break
-        kept.remove(place)
+        retained.remove(place)
         chosen.append(place)
     # A small one that was chosen first may stay after all when a large one behind it goes.
     for place in reversed(chosen):
-        if not loaded[place].leaving and fits({*kept, place}):
-            kept.add(place)
-    return [place for place in chosen if place not in kept]
+        if not loaded[place].leaving and fits({*retained, place}):
+            retained.add(place)
+    return [place for place in chosen if place not in retained]
 
 
 def _worth(resident: Resident) -> tuple[bool, bool, bool, float]:

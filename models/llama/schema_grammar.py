@@ -132,15 +132,15 @@ class _Conversion:
             return "value"
         if not isinstance(schema, Mapping):
             raise unsayable(f"nothing fits {schema!r}")
-        given = cast("Schema", schema)
-        if isinstance(reference := given.get("$ref"), str) and not asserts(_without(given, "$ref")):
+        node = cast("Schema", schema)
+        if isinstance(reference := node.get("$ref"), str) and not asserts(_without(node, "$ref")):
             return self._reference(reference)
-        if len(given.get("allOf", ())) == 1 and not asserts(_without(given, "allOf")):
-            return self.rule(given["allOf"][0])
+        if len(node.get("allOf", ())) == 1 and not asserts(_without(node, "allOf")):
+            return self.rule(node["allOf"][0])
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise unsayable("it is nested too deeply")
-        made = self._rules.add(self._body(self._flat(given)))
+        made = self._rules.add(self._body(self._flat(node)))
         self._depth -= 1
         return made
 
@@ -192,11 +192,11 @@ class _Conversion:
             return self._choices({**bare, "type": each} for each in kinds)
         return self._of_kind(kinds[0], schema)
 
-    def _parts(self, choices: Iterable[Any], beside: Schema) -> Iterable[Any]:
+    def _parts(self, choices: Iterable[Any], siblings: Schema) -> Iterable[Any]:
         """Choices, each with the keywords next to all of them."""
-        if not asserts(beside):
+        if not asserts(siblings):
             return choices
-        return [{"allOf": [beside, choice]} for choice in choices]
+        return [{"allOf": [siblings, choice]} for choice in choices]
 
     def _choices(self, schemas: Iterable[Any]) -> str:
         schemas = [*schemas]

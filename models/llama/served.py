@@ -437,12 +437,12 @@ class _Delivered:
 
     def rest(self) -> Callable[[str], None]:
         """Hand over what comes after that: the same request has the same answer."""
-        left = self._count
+        remaining = self._count
 
         def hand_over(piece: str) -> None:
-            nonlocal left
-            fresh = piece[left:]
-            left = max(0, left - len(piece))
+            nonlocal remaining
+            fresh = piece[remaining:]
+            remaining = max(0, remaining - len(piece))
             if fresh and self._on_text:
                 self._on_text(fresh)
 

@@ -310,8 +310,8 @@ def memory_budget() -> int:
     """
     from ...settings import SwarmSettings
 
-    given = SwarmSettings().model_memory_gb
-    return default_budget(_free_at_first()) if given is None else int(given * 1e9)
+    configured = SwarmSettings().model_memory_gb
+    return default_budget(_free_at_first()) if configured is None else int(configured * 1e9)
 
 
 @cache

@@ -15,7 +15,7 @@ from ...text import encoded
 from .api import GeneratedText, GenerateRequest
 
 if TYPE_CHECKING:
-    from .sampling import Sampler
+    from .native import Sampler
 
 __all__ = [
     "FRESH_TOKENS",
@@ -154,9 +154,9 @@ def place(slots: Sequence[Slot], prompt: Sequence[int], *, reuse: bool) -> Place
     free = [slot for slot in slots if slot.run is None]
     own = max(free, key=lambda slot: (common_prefix(slot.tokens, reusable), -len(slot.tokens)))
     best = max(slots, key=lambda slot: common_prefix(slot.tokens, reusable))
-    kept, copied = common_prefix(own.tokens, reusable), common_prefix(best.tokens, reusable)
-    if copied - kept < WORTH_COPYING:
-        return Placement(own, kept, None)
+    shared, copied = common_prefix(own.tokens, reusable), common_prefix(best.tokens, reusable)
+    if copied - shared < WORTH_COPYING:
+        return Placement(own, shared, None)
     return Placement(min(free, key=lambda slot: len(slot.tokens)), copied, best)
 
 
@@ -172,20 +172,20 @@ def admission_order(request: GenerateRequest, submitted: float) -> tuple[float, 
     return -request.priority, math.inf if request.deadline is None else request.deadline, submitted
 
 
-def parts_to_read(left: Sequence[int], room: int) -> list[int]:
+def parts_to_read(remaining: Sequence[int], room: int) -> list[int]:
     """Share a batch among prompts, in their order.
 
     No prompt is left with a lone last token: see `FRESH_TOKENS`.
 
     Args:
-        left: How many tokens of each are still to be computed, at least 1.
+        remaining: How many tokens of each are still to be computed, at least 1.
         room: Tokens of the batch, at least 2.
 
     Returns:
         How many tokens of each to compute now.
     """
     parts: list[int] = []
-    for tokens in left:
+    for tokens in remaining:
         part = min(tokens, room)
         part -= part > 0 and tokens - part == 1
         parts.append(part)

@@ -69,20 +69,20 @@ def parse_answer(text: str, names: Collection[str]) -> ParsedAnswer:
 
 
 def _parse_tagged(text: str) -> ParsedAnswer:
-    kept: list[str] = []
+    pieces: list[str] = []
     calls: list[LocalToolCall] = []
     end = 0
-    while (begun := text.find(_OPEN, end)) >= 0:
-        kept.append(text[end:begun])
-        closed = text.find(_CLOSE, begun)
-        inner = text[begun + len(_OPEN) : closed if closed >= 0 else None]
+    while (opening := text.find(_OPEN, end)) >= 0:
+        pieces.append(text[end:opening])
+        closed = text.find(_CLOSE, opening)
+        inner = text[opening + len(_OPEN) : closed if closed >= 0 else None]
         end = closed + len(_CLOSE) if closed >= 0 else len(text)
         if call := _marked_call(inner.strip()):
             calls.append(call)
         else:
-            kept.append(text[begun:end])
-    kept.append(text[end:])
-    return _answer(kept, calls)
+            pieces.append(text[opening:end])
+    pieces.append(text[end:])
+    return _answer(pieces, calls)
 
 
 def _parse_listed(text: str, found: re.Match[str]) -> ParsedAnswer:
@@ -135,10 +135,10 @@ def _parse_objects(text: str, names: Collection[str]) -> ParsedAnswer | None:
     return _answer([text[end:]], calls) if calls else None
 
 
-def _answer(kept: list[str], calls: list[LocalToolCall]) -> ParsedAnswer:
+def _answer(pieces: list[str], calls: list[LocalToolCall]) -> ParsedAnswer:
     if not calls:
-        return ParsedAnswer("".join(kept))
-    texts = [part.strip() for part in kept]
+        return ParsedAnswer("".join(pieces))
+    texts = [part.strip() for part in pieces]
     return ParsedAnswer("\n".join(part for part in texts if part), tuple(calls))
 
 
@@ -195,7 +195,7 @@ def _marked_call(text: str) -> LocalToolCall | None:
 
 
 _MARKS = ("<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "```")
-_BEGUN = re.compile("|".join([*map(re.escape, _MARKS), r"\n[ \t]*[{\[]"]))
+_OPENINGS = re.compile("|".join([*map(re.escape, _MARKS), r"\n[ \t]*[{\[]"]))
 _FIRST = re.compile(r"[ \t]*[{\[]")
 
 
@@ -210,7 +210,7 @@ class HeldText:
         self._released: list[str] = []
         # What has not gone on: blanks, and behind them what may become a mark.
         self._blanks: list[str] = []
-        self._begun = ""
+        self._pending = ""
         self._at_line_start = True
         self._holding = False
 
@@ -218,14 +218,14 @@ class HeldText:
         """Append, and return what may go on now."""
         if self._holding:
             return ""
-        fresh = self._begun + piece
-        found = (self._at_line_start and _FIRST.match(fresh)) or _BEGUN.search(fresh)
+        fresh = self._pending + piece
+        found = (self._at_line_start and _FIRST.match(fresh)) or _OPENINGS.search(fresh)
         if found:
             self._holding = True
             # Space before a call is not a text of the answer.
             return self._release(fresh[: found.start()])
         end = len(fresh) - _may_begin(fresh)
-        text, self._begun = fresh[:end], fresh[end:]
+        text, self._pending = fresh[:end], fresh[end:]
         _, is_broken, line = text.rpartition("\n")
         self._at_line_start = bool(is_broken or self._at_line_start) and not line.strip(" \t")
         return self._release(text)

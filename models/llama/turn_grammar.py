@@ -19,7 +19,6 @@ __all__ = [
     "CallRules",
     "TurnGrammar",
     "Where",
-    "call_grammar",
     "free_text",
     "turn_grammar",
 ]
@@ -222,12 +221,6 @@ _NAMED = ("{", BLANKS, *'"name"', BLANKS, ":", BLANKS, '"')
 _NAMED_IN_LIST = ("[", BLANKS, *_NAMED)
 _NAME_KEY = literal('"name"')
 _SEVERAL: frozenset[Style] = frozenset({"tags", "list"})
-
-
-def call_grammar(tools: Sequence[LocalTool], style: Style, *, several: bool = False) -> str:
-    """Return GBNF for a call of one of the tools, or for several calls where the style has them."""
-    calls = CallRules(tools, style, several=several)
-    return calls.rules.grammar(calls.whole)
 
 
 @dataclass(frozen=True, slots=True)

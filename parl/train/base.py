@@ -206,9 +206,9 @@ def new_adapter(base: Base, rank: int, alpha: float, seed: int) -> Adapter:
     for layer in range(base.shape.layers):
         for name, (outputs, inputs) in sizes(base.shape).items():
             bound = 1 / math.sqrt(inputs)
-            drawn = torch.empty(rank, inputs).uniform_(-bound, bound, generator=generator)
+            sampled = torch.empty(rank, inputs).uniform_(-bound, bound, generator=generator)
             zeros = torch.zeros(outputs, rank, device=base.device)
-            a[f"blk.{layer}.{name}"] = drawn.to(base.device).requires_grad_()
+            a[f"blk.{layer}.{name}"] = sampled.to(base.device).requires_grad_()
             b[f"blk.{layer}.{name}"] = zeros.requires_grad_()
     return Adapter(rank, alpha, a, b)
 

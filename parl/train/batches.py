@@ -20,7 +20,7 @@ from ...models.llama.api import EngineConfig
 from ...models.llama.chat import ChatTemplate, to_chat
 from ...models.llama.gguf import check_model_file
 from ...models.llama.native import Native
-from ...tasks.planner.adapter_planner import trained_messages
+from ...tasks.planner.planners import trained_messages
 
 __all__ = ["Batch", "TokenizedExample", "batches", "encode", "pack", "pieces"]
 

@@ -84,8 +84,8 @@ def rate(config: TrainConfig, progress: TrainingProgress) -> float:
     if share < config.warmup:
         # A run limited by time begins at 0 seconds.
         return config.lr * max(share / config.warmup, 0.05)
-    left = (1 - min(share, 1.0)) / (1 - config.warmup) if config.warmup < 1 else 1.0
-    return config.lr * (config.final_lr + (1 - config.final_lr) * left)
+    remaining = (1 - min(share, 1.0)) / (1 - config.warmup) if config.warmup < 1 else 1.0
+    return config.lr * (config.final_lr + (1 - config.final_lr) * remaining)
 
 
 def _since_best(progress: TrainingProgress) -> int:

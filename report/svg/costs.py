@@ -8,9 +8,10 @@ from datetime import datetime, tzinfo
 
 from ...store.attempt import Attempt, Usage
 from ...text import dollars
+from ..members import folded
 from ..memory_pages import Period
 from ..page import RunView
-from .theme import Theme, amount, drawn, fitted, safe
+from .theme import Theme, amount, fitted, render_svg, safe
 
 __all__ = ["Spent", "by_model", "by_step", "costs_says", "costs_svg", "record_says", "record_svg"]
 
@@ -30,7 +31,8 @@ class Spent:
 def by_step(view: RunView) -> list[Spent]:
     """Return the cost of each step, most first, and the rest of the run; bounded."""
     steps = [
-        Spent(f"{step.id} {step.state.agent}", _of_step(step.state.attempts)) for step in view.steps
+        Spent(f"{step.id} {step.state.agent}", _of_step(step.state.attempts))
+        for step in folded(view.steps)
     ]
     found = sorted(
         (spent for spent in steps if spent.usage.tokens),
@@ -114,7 +116,7 @@ def costs_svg(view: RunView, theme: Theme = "auto") -> str:
         if spent:
             parts.append(_Part(title, _lines(spent), top))
             top += _HEAD + len(spent) * _ROW + 14
-    return drawn(
+    return render_svg(
         "costs.svg.j2",
         theme,
         width=_NAMES + _ROOM + 200,
@@ -182,7 +184,7 @@ def record_svg(found: Sequence[Period], theme: Theme = "auto", zone: tzinfo | No
     """Draw periods, a line each, on an axis from 0 to 100 %; "" if there is none."""
     if not found:
         return ""
-    return drawn(
+    return render_svg(
         "record.svg.j2",
         theme,
         width=_RECORD_NAMES + _RECORD_ROOM + 120,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from grandalf.graphs import Edge, Graph, Vertex  # pyright: ignore[reportMissingImports]
 from grandalf.layouts import SugiyamaLayout  # pyright: ignore[reportMissingImports]
 
 from ...text import one_line, plural
-from ..page import RunView, StepView
-from .theme import Theme, drawn, fitted, safe, seconds
+from ..members import folded, tally_words
+from ..page import Members, RunView, StepView
+from .theme import Theme, fitted, render_svg, safe, seconds
 
 __all__ = [
     "LEAST_ALIKE",
@@ -56,15 +57,15 @@ def without_shortcuts(upstream: Mapping[str, Sequence[str]]) -> dict[str, tuple[
         upstream: What each step needs; each step stands after those.
     """
     behind: dict[str, set[str]] = {}
-    kept: dict[str, tuple[str, ...]] = {}
+    direct: dict[str, tuple[str, ...]] = {}
     for step, needs in upstream.items():
         indirect = set[str]().union(*(behind[needed] for needed in needs))
         behind[step] = indirect.union(needs)
-        kept[step] = tuple(needed for needed in needs if needed not in indirect)
-    return kept
+        direct[step] = tuple(needed for needed in needs if needed not in indirect)
+    return direct
 
 
-_BESIDE, _BEHIND = 14, 64  # between the boxes of a layer, and between layers
+_ACROSS, _BEHIND = 14, 64  # between the boxes of a layer, and between layers
 _ROUNDS = 1.5
 _APART = 28  # between parts of a graph that nothing connects
 
@@ -157,7 +158,7 @@ def lay_out(
 
 def _place(part: Any) -> None:
     layout: Any = _Sugiyama(part)
-    layout.xspace, layout.yspace = _BESIDE, _BEHIND
+    layout.xspace, layout.yspace = _ACROSS, _BEHIND
     layout.dw = layout.dh = 12
     # A plan has no circles; looking for some would take a recursion as deep as the plan.
     layout.init_all(inverted_edges=[])
@@ -202,15 +203,30 @@ class _Card:
 
     @property
     def below(self) -> str:
-        has_room = self.at.height >= _CARD[1]
-        return fitted(f"{self.step.status}{took(self.step)}", _BELOW) if has_room else ""
+        if self.at.height < _CARD[1]:
+            return ""
+        if self.step.members is not None:
+            return fitted(_counted(self.step.members), _BELOW)
+        status = "by condition" if self.step.state.by_condition else self.step.status
+        return fitted(f"{status}{took(self.step)}", _BELOW)
+
+    @property
+    def shares(self) -> tuple[float, float] | None:
+        """The shares of its members that succeeded and that failed; None without members."""
+        members = self.step.members
+        if members is None or self.small:
+            return None
+        total = sum(members.statuses.values())
+        done, failed = (members.statuses.get(each, 0) for each in ("succeeded", "failed"))
+        return done / total, failed / total
 
     @property
     def title(self) -> str:
         step = self.step
         why = f" {step.why}." if step.why else ""
         path = " It is on the critical path." if step.state.critical else ""
-        name = f"{step.id} · {step.state.agent}: {step.status}{took(step)}."
+        name = " · ".join(filter(None, [step.id, step.state.agent]))
+        name = f"{name}: {step.status}{took(step)}."
         return safe(f"{name}{path}{why} {one_line(step.state.prompt, 160)}")
 
 
@@ -234,6 +250,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
         theme: Whose colours it has.
         anchor: What a step's id follows in the place that it leads to; "" for no links.
     """
+    view = replace(view, steps=folded(view.steps))
     upstream = {step.id: _known(step, view) for step in view.steps}
     groups = alike(upstream, LEAST_ALIKE)
     if not groups or len(groups) > MOST_BOXES:
@@ -252,7 +269,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
     )
     inside = {group[0]: group for group in groups}
     note = "Arrows that follow from others are left out." if is_reduced else ""
-    return drawn(
+    return render_svg(
         "graph.svg.j2",
         theme,
         width=max(layout.width, 300),
@@ -268,13 +285,17 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
 
 def graph_says(view: RunView) -> str:
     """Say in words what the graph shows."""
-    path = " → ".join(step.id for step in view.steps if step.state.critical)
+    steps = folded(view.steps)
+    path = " → ".join(step.id for step in steps if step.state.critical)
     counts: dict[str, int] = {}
-    for step in view.steps:
+    for step in steps:
         counts[step.status] = counts.get(step.status, 0) + 1
     shown = ", ".join(f"{count} {status}" for status, count in counts.items())
+    within = "".join(
+        f" {step.id}: {tally_words(step.members)}." for step in steps if step.members is not None
+    )
     ends = f" Critical path: {one_line(path, 300)}." if path else ""
-    return f"The graph of {plural(len(view.steps), 'step')}: {shown}.{ends}"
+    return f"The graph of {plural(len(steps), 'step')}: {shown}.{one_line(within, 300)}{ends}"
 
 
 def took(step: StepView) -> str:
@@ -282,8 +303,17 @@ def took(step: StepView) -> str:
     tries = step.state.attempts
     if not tries:
         return ""
-    again = f", {len(tries)} tries" if len(tries) > 1 else ""
+    is_again = len(tries) > 1 and step.members is None
+    again = f", {len(tries)} tries" if is_again else ""
     return f" · {seconds(sum(attempt.duration_s for attempt in tries))}{again}"
+
+
+def _counted(members: Members) -> str:
+    """Count members in the room of a card: `17 of 20 done, 2 failed`."""
+    total, done = sum(members.statuses.values()), members.statuses.get("succeeded", 0)
+    failed = f", {len(members.failed):,} failed" if members.failed else ""
+    rounds = f" {members.word}s" if members.word == "round" else ""
+    return f"{done:,} of {total:,}{rounds} done{failed}"
 
 
 def _known(step: StepView, view: RunView) -> tuple[str, ...]:

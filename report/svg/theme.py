@@ -17,10 +17,10 @@ __all__ = [
     "SIGNS",
     "Theme",
     "amount",
-    "drawn",
     "finished",
     "fitted",
     "harmless",
+    "render_svg",
     "safe",
     "seconds",
     "style_sheet",
@@ -123,6 +123,8 @@ def _colours(of: Mapping[str, str]) -> str:
         f".ps-hit:hover .ps-lit,.ps-hit:hover .ps-box{{stroke:{of['text']}}}",
     ]
     rules += [f".ps-{part}{{fill:{of[part]}}}" for part in ("work", "wait", "gates", "read")]
+    rules += [f".ps-track{{fill:{of['line']}}}.ps-done{{fill:{of['succeeded']}}}"]
+    rules += [f".ps-lost{{fill:{of['failed']}}}"]
     rules += [f".ps-delay-of{{fill:{of['delay']}}}"]
     rules += [f".ps-fail{{fill:{of['failed']}}}.ps-stripe{{stroke:{of['ground']}}}"]
     rules += [f".ps-sign.ps-{status}{{stroke:{of[status]}}}" for status in SIGNS]
@@ -189,7 +191,7 @@ def _environment() -> Environment:
     )
 
 
-def drawn(template: str, theme: Theme, **values: Any) -> str:
+def render_svg(template: str, theme: Theme, **values: Any) -> str:
     """Fill in a template of `templates/`; it knows the signs and the style sheet too."""
     filled = _environment().get_template(template)
     return filled.render(signs=SIGNS, style=style_sheet(theme), **values)

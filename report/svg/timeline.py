@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...metrics.clock import TimeKind
@@ -11,8 +11,9 @@ from ...metrics.critical_path import KIND_WORDS
 from ...store.attempt import Attempt
 from ...store.step import StepState
 from ...text import duration, one_line, plural
+from ..members import lane_states
 from ..page import RunView, StepView
-from .theme import Theme, drawn, fitted, safe, seconds
+from .theme import Theme, fitted, render_svg, safe, seconds
 
 __all__ = ["Lane", "Span", "lanes", "nice_step", "timeline_says", "timeline_svg"]
 
@@ -53,17 +54,35 @@ class TimelineBar:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A step's line of the timeline."""
+    """A step's line of the timeline.
+
+    Attributes:
+        members: How many members share it; 0 for a step's own.
+    """
 
     step: StepView
     turns: tuple[TimelineBar, ...]
+    members: int = 0
 
 
 def lanes(view: RunView) -> tuple[list[Lane], float]:
-    """Return a lane for each step that ran, and the seconds that all of them take."""
-    ran = [step for step in view.steps if step.state.attempts]
-    origin = min((step.state.attempts[0].started_at for step in ran), default=0.0)
-    made = [Lane(step, _turns(step.state, origin)) for step in ran]
+    """Return a lane for each step that ran, and the seconds that all of them take.
+
+    Many members of a step share one lane.
+    """
+    views = {step.id: step for step in view.steps}
+    ran = [
+        (replace(views[state.id], state=state), members)
+        for state, members in lane_states([step.state for step in view.steps])
+        if state.attempts
+    ]
+    origin = min((step.state.attempts[0].started_at for step, _ in ran), default=0.0)
+    made = [
+        Lane(step, (_shared(step, members, origin),), members)
+        if members
+        else Lane(step, _turns(step.state, origin))
+        for step, members in ran
+    ]
     last = max((span.end_s for lane in made for t in lane.turns for span in t.spans), default=0.0)
     return made, last
 
@@ -89,24 +108,70 @@ def _turns(step: StepState, origin: float) -> tuple[TimelineBar, ...]:
     )
 
 
+def _shared(step: StepView, members: int, origin: float) -> TimelineBar:
+    """Return the bar of many members: when any of them worked, and when some failed."""
+    tries = step.state.attempts
+    worked = _merged(
+        (each.started_at + each.queue_s - origin, each.ended_at - origin) for each in tries
+    )
+    lost = _merged(
+        (each.started_at + each.queue_s - origin, each.ended_at - origin)
+        for each in tries
+        if each.category is not None
+    )
+    spans = (*(Span("work", *each) for each in worked), *(Span("fail", *each) for each in lost))
+    failed = sum(each.category is not None for each in tries)
+    worked_s = sum(each.duration_s for each in tries)
+    title = (
+        f"{step.id} · {step.state.agent}: {members:,} members in {plural(len(tries), 'attempt')}, "
+        f"worked {seconds(worked_s)}, at most {_most_at_once(tries)} at once"
+    )
+    end_s = max(each.ended_at for each in tries) - origin
+    return TimelineBar(
+        spans, safe(f"{title}; {failed} failed." if failed else f"{title}."), "", end_s
+    )
+
+
+def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Join spans that overlap."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, max(start, end)))
+    return found
+
+
+def _most_at_once(tries: Sequence[Attempt]) -> int:
+    changes = sorted(
+        change for each in tries for change in ((each.started_at, 1), (each.ended_at, -1))
+    )
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
+
+
 def _turn(attempt: Attempt, step: StepState, origin: float, then: float | None) -> TimelineBar:
     start, end = attempt.started_at - origin, attempt.ended_at - origin
-    begun = min(start + attempt.queue_s, end)
+    work_at = min(start + attempt.queue_s, end)
     # Light gates run side by side, so their seconds may add up to more than there were.
     checked = end + sum(0.0 if gate.cached else gate.duration_s for gate in attempt.gates)
     limit = None if then is None else then - origin
     checked = checked if limit is None else max(end, min(checked, limit))
     spans = [
-        Span("wait", start, begun),
-        Span("work" if attempt.category is None else "fail", begun, end),
+        Span("wait", start, work_at),
+        Span("work" if attempt.category is None else "fail", work_at, end),
         Span("gates", end, checked),
     ]
     if limit is not None and limit > checked:
         spans.append(Span("delay", checked, limit))
-    kept = tuple(span for span in spans if span.end_s > span.start_s)
+    visible = tuple(span for span in spans if span.end_s > span.start_s)
     decision = attempt.decision.action if attempt.decision else ""
     return TimelineBar(
-        kept or (Span("work", start, end),), _title(attempt, step, kept), decision, end
+        visible or (Span("work", start, end),), _title(attempt, step, visible), decision, end
     )
 
 
@@ -150,7 +215,7 @@ class _Scale:
     def x(self, at_s: float) -> float:
         return _NAMES + (at_s / self.total_s * _ROOM if self.total_s else 0.0)
 
-    def drawn(self, span: Span) -> _Bars:
+    def bar(self, span: Span) -> _Bars:
         start, end = self.x(span.start_s), self.x(span.end_s)
         return _Bars(span.kind, start, max(end - start, 1.5))
 
@@ -179,7 +244,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
     row = 22 if len(made) <= _MANY else 16
     scale = _Scale(last_s)
     whole = _whole(view)
-    return drawn(
+    return render_svg(
         "timeline.svg.j2",
         theme,
         width=_NAMES + _ROOM + 70,
@@ -194,10 +259,11 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
         lanes=[
             {
                 "step": lane.step,
-                "name": fitted(f"{lane.step.id} {lane.step.state.agent}", 28),
+                "name": fitted(_name(lane), 28),
                 "end": scale.x(max(span.end_s for turn in lane.turns for span in turn.spans)),
                 "took": _took(lane),
-                "turns": [(turn, [scale.drawn(s) for s in turn.spans]) for turn in lane.turns],
+                "shared": lane.members > 0,
+                "turns": [(turn, [scale.bar(s) for s in turn.spans]) for turn in lane.turns],
             }
             for lane in made
         ],
@@ -211,11 +277,12 @@ def timeline_says(view: RunView) -> str:
     made, last_s = lanes(view)
     if not made:
         return "No step ran yet."
-    tries = sum(len(lane.turns) for lane in made)
+    tries = sum(len(lane.step.state.attempts) for lane in made)
     longest = max(made, key=lambda lane: lane.turns[-1].end_s)
+    steps = sum(lane.members or 1 for lane in made)
     waited = sum(attempt.queue_s for lane in made for attempt in lane.step.state.attempts)
     return (
-        f"The timeline of {plural(len(made), 'step')} in {plural(tries, 'attempt')} over "
+        f"The timeline of {plural(steps, 'step')} in {plural(tries, 'attempt')} over "
         f"{duration(last_s)}; they waited {duration(waited)} for models. "
         f"{longest.step.id} ended last."
     )
@@ -236,6 +303,11 @@ def _whole(view: RunView) -> list[_Stretch]:
         )
         for each in time.stretches
     ]
+
+
+def _name(lane: Lane) -> str:
+    many = f" ×{lane.members:,}" if lane.members else ""
+    return f"{lane.step.id}{many} {lane.step.state.agent}"
 
 
 def _took(lane: Lane) -> str:

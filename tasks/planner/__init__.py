@@ -1,4 +1,4 @@
 """Planners: an objective becomes a `TaskIR`. `task` chooses the planner for a model.
 
-`structured` has those for providers and model files, `adapter_planner` that of the embedded model.
+`planners` has those for providers and for model files, the embedded model's too.
 """

@@ -26,6 +26,7 @@ from ..subagent.task import subagent
 from ..task_runs import usage_of
 from .facts import InputNote, listing
 from .facts_text import MOST_TOKENS
+from .program import PROGRAM_TEXT
 from .written import read_answer, written_text
 
 __all__ = [
@@ -141,14 +142,21 @@ assignments can't do without; who writes, compares or joins what others found ne
 Toolsets there are: """
 
 
-def instructions(rules: PlanRules) -> str:
-    """Return how to plan, with the limits that the plan has to keep."""
+def instructions(rules: PlanRules, *, program: bool = False) -> str:
+    """Return how to plan, with the limits that the plan has to keep.
+
+    Args:
+        rules: The limits.
+        program: Whether the plan may depend on what is found.
+    """
     text = f"{_TEXT}\nNo more than {rules.max_steps} assignments."
     if rules.gates:
         text += f" Gates there are: {', '.join(sorted(rules.gates))}."
     if rules.inputs:
         text += _INPUTS
-    return f"{text}{_TOOLSETS}{', '.join(sorted(rules.toolsets))}." if rules.toolsets else text
+    if rules.toolsets:
+        text += f"{_TOOLSETS}{', '.join(sorted(rules.toolsets))}."
+    return text + PROGRAM_TEXT if program else text
 
 
 EXCERPT = 2000
@@ -189,7 +197,7 @@ async def converse(
     """
     others = (listing(context.inputs), context.facts, context.notes)
     quotes = [Quote(text=text) for text in others if text]
-    asked = [_user_message(objective, *quotes), *_begun(context.begun)]
+    asked = [_user_message(objective, *quotes), *_partial_plan(context.begun)]
     answers = [await ask(asked)]
     try:
         return _draft(answers, objective, context, "as the model wrote it")
@@ -210,7 +218,7 @@ async def converse(
         raise NoPlanError(error.problem, "Ask another model, or give a plan.", text) from error
 
 
-def _begun(text: str) -> list[ModelMessage]:
+def _partial_plan(text: str) -> list[ModelMessage]:
     """What was written of a plan that broke off, and that it is to be written again."""
     return [ModelResponse([TextPart(text)]), _user_message(_BROKE_OFF)] if text else []
 
@@ -277,7 +285,7 @@ def exploration_request(
         limits: What bounds the orchestrator's requests.
         calls: How many calls of tools it may make.
     """
-    wanted, given = f"Objective: {objective.strip()}", listing(inputs)
+    wanted, listed = f"Objective: {objective.strip()}", listing(inputs)
     return SubagentRequest(
         key=f"{run}.plan.{EXPLORE}",
         run=run,
@@ -287,8 +295,8 @@ def exploration_request(
         tier="orchestrator",
         model=model,
         instructions=_INSTRUCTIONS.format(calls=calls),
-        prompt="\n\n".join(filter(None, [wanted, given])),
-        asked=(wanted, Quote(text=given)) if given else (),
+        prompt="\n\n".join(filter(None, [wanted, listed])),
+        asked=(wanted, Quote(text=listed)) if listed else (),
         tools=tuple(tools),
         **dict(limits.model_copy(update={"max_calls": calls})),
     )

@@ -51,7 +51,7 @@ _CHARS = 200
 _STATUSES = ("completed", "partial", "failed", "unfinished")
 _STEP = re.compile(r"S[1-9][0-9]{0,3}")
 """A plan's step. An imported memory may have anything, and these names are shown unquoted."""
-_KEPT = ("KEEP", "SKIP")
+_ENDS_WELL = ("KEEP", "SKIP")
 """What lets a plan go on after a step's last attempt failed."""
 
 
@@ -98,7 +98,7 @@ def _rank(plan: EarlierPlan) -> tuple[object, ...]:
 
 def _step(attempts: Sequence[Episode]) -> EarlierStep:
     last = attempts[-1]
-    ended_well = last.succeeded or last.decision in _KEPT
+    ended_well = last.succeeded or last.decision in _ENDS_WELL
     return EarlierStep(
         id=last.step,
         agent=one_line(last.persona, 80),

@@ -12,7 +12,8 @@ from ...models.answers.lenient_json import JsonProblem, read_json
 from ...models.answers.shapes import normal_name
 from ...plan.task_ir import PlanRules, TaskIR
 from ...text import without_surrogates
-from .written import PlannedTask, Subagent, WrittenPlan, plan_data, whole_plan_schema
+from .planned import PlannedTask, Subagent, WrittenPlan, whole_plan_schema
+from .written import plan_data
 
 __all__ = ["PlanText", "plan_so_far"]
 

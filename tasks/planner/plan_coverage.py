@@ -20,7 +20,6 @@ __all__ = [
     "every_token",
     "is_request",
     "list_coverage",
-    "listed_items",
     "lists",
     "sentences",
     "tokens",
@@ -96,7 +95,6 @@ TASK = frozenset(map(_cut, _WORK))
 """Words for work and what comes of it: a plan says them though its objective doesn't."""
 
 
-_BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s++")
 _LINES = re.compile(r"(?:^|(?<=\n))[ \t]*+[-*•]\s++|(?:^|(?<=\s))\(?\d{1,2}[.)]\s++")
 _SENTENCE = re.compile(r"\n+|(?<=[.?!])\s+")
 _PART = re.compile(r"[:()–—]|\s-\s|->|→")
@@ -106,13 +104,6 @@ _BETWEEN = re.compile(
     rf"(,\s*+(?:and|or|&)\s++|{_BLANKS}(?:and|or|&|vs\.?|versus)\s++|,\s++|(?:{_BLANKS})?/\s*+)",
     re.IGNORECASE,
 )
-_CHAIN = re.compile(
-    rf";|(?:,\s++|{_BLANKS})(?:and\s++)?(?:then|afterwards|finally)\b,?", re.IGNORECASE
-)
-_COMMA = re.compile(
-    rf",\s*+(?:and\s++|or\s++)?|{_BLANKS}(?:and|or|versus|vs\.?)\s++", re.IGNORECASE
-)
-_TAIL = re.compile(rf"{_BLANKS}(?:for|as|in|to|by|from|with|on|at|of)\s.*+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -189,32 +180,6 @@ def _listing(things: Iterable[frozenset[str]], *, marked: bool) -> Iterable[List
     named = tuple(item for item in own if item)
     if len(named) > 1:
         yield Listing(named, marked)
-
-
-def listed_items(objective: str) -> tuple[str, ...]:
-    """Return the things an objective lists: bulleted, in turn, in commas, or in sentences.
-
-    Empty if it lists fewer than two. "Compare tea, coffee and water" lists three.
-    """
-    parts = _kept(re.split(r"\n+|[.?!]\s+", objective))
-    bulleted = _kept(_BULLET.split(objective)[1:])
-    commas = max((_commas(sentence) for sentence in parts), key=len, default=())
-    ways = (bulleted, _kept(_CHAIN.split(objective)), commas, parts)
-    return next((way for way in ways if len(way) > 1), ())
-
-
-def _commas(sentence: str) -> tuple[str, ...]:
-    parts = list(_kept(_COMMA.split(sentence.rpartition(":")[2])))
-    if len(parts) > 1:
-        parts[-1] = _TAIL.sub("", parts[-1])
-        # "Compare solar panels, wind turbines": what stands before the first thing is longer.
-        longest = max(len(part.split()) for part in parts[1:])
-        parts[0] = " ".join(parts[0].split()[-longest:])
-    return _kept(parts)
-
-
-def _kept(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part.strip() for part in parts if words(part))
 
 
 def all_needs(steps: Iterable[Step]) -> dict[str, frozenset[str]]:

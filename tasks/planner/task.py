@@ -24,11 +24,10 @@ from ...models.resolve import local_model, planner_adapter_of, profile_of, refus
 from ...plan.task_ir import PlanRules, StoredPlan, TierName
 from ...store.result import Planning
 from ..task_runs import plan_span, tag_task_run
-from .adapter_planner import AdapterPlanner
 from .conversation import PlanContext, PlanDraft, Planner
 from .facts import InputNote, PlanningFacts
 from .facts_text import FactsText, facts_text, notes_text, room_for
-from .structured import GrammarPlanner, StructuredPlanner
+from .planners import AdapterPlanner, GrammarPlanner, StructuredPlanner
 
 __all__ = ["PlanRequest", "Planned", "decompose", "plan_objective", "planner_for"]
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from functools import cache
 from typing import Any, NamedTuple, cast, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_core import ErrorDetails
 
@@ -16,22 +15,20 @@ from ...errors import PlanError
 from ...models.answers.call_text import read_call_text
 from ...models.answers.lenient_json import JsonProblem, read_json
 from ...models.answers.reasoning import split_reasoning
-from ...models.answers.shapes import Shaped, normal_name, offered_name, shaped
-from ...plan.output import Form, OutputKind
-from ...plan.task_ir import PlanRules, TaskIR, Tier, final_step, parse_plan
+from ...models.answers.shapes import Shaped, offered_name, shaped
+from ...plan.output import OutputKind
+from ...plan.task_ir import PlanRules, TaskIR
 from ...text import without_surrogates
 from ..subagent.answer import extract
+from .planned import WrittenPlan, whole_plan_schema
+from .program_forms import Known, mend_words, step_of
 
 __all__ = [
     "PLAN_TOOL",
-    "PlannedOutput",
     "ReadPlan",
-    "WrittenPlan",
     "plan_data",
     "plan_problems",
-    "plan_schema",
     "read_answer",
-    "whole_plan_schema",
     "written_text",
 ]
 
@@ -72,12 +69,7 @@ def plan_data(value: Any, schema: dict[str, Any]) -> Shaped:
     if not isinstance(tasks := plan.get("assign_task"), list):
         return outer
     mended: list[str] = []
-    made = [
-        _task(cast("dict[str, Any]", task), f"assign_task[{number}]", mended)
-        if isinstance(task, dict)
-        else task
-        for number, task in enumerate(cast("list[Any]", tasks))
-    ]
+    made = _tasks(cast("list[Any]", tasks), "assign_task", Known(), mended)
     if not mended:
         return outer
     again = shaped({**plan, "assign_task": made}, schema)
@@ -93,7 +85,49 @@ def plan_problems(error: ValidationError) -> str:
     return "; ".join(clauses)
 
 
-def _task(task: dict[str, Any], place: str, mended: list[str]) -> dict[str, Any]:
+def _tasks(tasks: list[Any], place: str, known: Known, mended: list[str]) -> list[Any]:
+    """Return assignments as a plan has them; each is read with what is known of those before."""
+    positions = _positions_of(tasks)
+    made: list[Any] = []
+    for number, task in enumerate(tasks, 1):
+        if isinstance(task, dict):
+            named = _with_positions(cast("dict[str, Any]", task), positions)
+            task = _task(named, number, f"{place}[{number - 1}]", known, mended)
+            if (step := step_of(task, number)) is not None:
+                known.earlier[step.id] = step
+        made.append(task)
+    return made
+
+
+def _positions_of(tasks: list[Any]) -> dict[str, int]:
+    """Return the positions of assignments that were given names of their own."""
+    named = [cast("dict[str, Any]", task).get("id") for task in tasks if isinstance(task, dict)]
+    names = [name for name in named if isinstance(name, str)]
+    if len(names) != len(tasks) or len(set(names)) != len(names):
+        return {}
+    return {name: number for number, name in enumerate(names, 1)}
+
+
+def _with_positions(task: dict[str, Any], positions: dict[str, int]) -> dict[str, Any]:
+    """Return an assignment that names others by their positions."""
+    made = {**task}
+    needs: Any = made.get("depends_on")
+    if positions and isinstance(needs, list):
+        made["depends_on"] = [_position(need, positions) for need in cast("list[Any]", needs)]
+    for_each: Any = made.get("for_each")
+    if positions and isinstance(for_each, dict):
+        fields = cast("dict[str, Any]", for_each)
+        made["for_each"] = {**fields, "items": _position(fields.get("items"), positions)}
+    return made
+
+
+def _position(name: Any, positions: dict[str, int]) -> Any:
+    return positions.get(name, name) if isinstance(name, str) else name
+
+
+def _task(
+    task: dict[str, Any], number: int, place: str, known: Known, mended: list[str]
+) -> dict[str, Any]:
     made = {**task}
     output: Any = task.get("output")
     if isinstance(output, str) and output.strip().casefold() in _KINDS:
@@ -105,7 +139,44 @@ def _task(task: dict[str, Any], place: str, mended: list[str]) -> dict[str, Any]
     if needs is not None and needs != task.get("depends_on"):
         made["depends_on"] = needs
         mended.append(f"{place}.depends_on: positions written as numbers")
+    made, item = mend_words(made, number, place, known, mended)
+    if isinstance(made.get("plan"), dict):
+        inner = cast("dict[str, Any]", made["plan"])
+        made["plan"] = _inner(inner, f"{place}.plan", Known(item=item), mended)
     return made
+
+
+_INNER_NAMES = {
+    "agents": "create_subagent",
+    "subagents": "create_subagent",
+    "steps": "assign_task",
+    "tasks": "assign_task",
+    "assignments": "assign_task",
+}
+
+
+def _inner(plan: dict[str, Any], place: str, known: Known, mended: list[str]) -> dict[str, Any]:
+    """Return a plan inside an assignment as the whole plan is written."""
+    made: dict[str, Any] = {}
+    for name, value in plan.items():
+        meant = _INNER_NAMES.get(name, name)
+        if meant != name and meant not in plan:
+            mended.append(f"{place}.{meant}: written as {name!r}")
+            made[meant] = value
+        else:
+            made[name] = value
+    tasks: Any = made.get("assign_task")
+    if not isinstance(tasks, list):
+        return made
+    inner = cast("list[Any]", tasks)
+    last = _position(made.get("final_step"), _positions_of(inner))
+    found = _positions([last]) if isinstance(last, str) else None
+    if found is not None:
+        last = found[0]
+        mended.append(f"{place}.final_step: a position written as a number")
+    if last is not None:
+        made["final_step"] = last
+    return {**made, "assign_task": _tasks(inner, place, known, mended)}
 
 
 def _output(output: dict[str, Any], place: str, mended: list[str]) -> dict[str, Any]:
@@ -113,6 +184,8 @@ def _output(output: dict[str, Any], place: str, mended: list[str]) -> dict[str, 
     made = {**output}
     if "schema" in made and not made.get("json_schema"):
         made["json_schema"] = made.pop("schema")
+    if "kind" not in made and made.get("json_schema"):
+        made["kind"] = "json"
     if not isinstance(made.get("json_schema", ""), str):
         made["json_schema"] = json.dumps(made["json_schema"], ensure_ascii=False)
     examples: Any = made.get("examples")
@@ -185,163 +258,11 @@ PLAN_TOOL = "write_plan"
 """The tool that a plan is the arguments of."""
 
 
-class PlannedExample(BaseModel):
-    """A call of the step's code, and what it has to give."""
-
-    call: str = Field(description="A Python expression over the names that the code defines.")
-    gives: str = Field(description="Its value, as JSON.")
-
-
-class PlannedOutput(BaseModel):
-    """What an assignment has to produce; what is stated here is checked."""
-
-    kind: OutputKind = "text"
-    examples: list[PlannedExample] = Field(
-        default_factory=list[PlannedExample],
-        description="For python: calls whose value follows from the objective.",
-    )
-    json_schema: str = Field(default="", description="For json: its JSON Schema 2020-12, as JSON.")
-    sections: list[str] = Field(
-        default_factory=list[str], description="For text: headings it has to have, in order."
-    )
-    min_words: int | None = Field(default=None, description="For text.")
-    max_words: int | None = Field(default=None, description="For text.")
-    form: Form | None = Field(default=None, description="For text: what the whole of it has to be.")
-
-    def data(self, step: str) -> dict[str, Any]:
-        """Return it as a plan has it.
-
-        Raises:
-            PlanError: A text is not valid JSON; says whose.
-        """
-        given: dict[str, Any] = self.model_dump(exclude={"examples", "json_schema"})
-        given["examples"] = [
-            {
-                "call": example.call,
-                "gives": _value(example.gives, f"{step}.output.examples.{number}.gives"),
-            }
-            for number, example in enumerate(self.examples)
-        ]
-        if self.json_schema.strip():
-            given["schema"] = _value(self.json_schema, f"{step}.output.json_schema")
-        return given
-
-
-def _value(text: str, place: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        problem = f"step {place}: {text[:80]!r} is not valid JSON: {error}"
-        raise PlanError(problem, "Write it as JSON.") from None
-
-
-class Subagent(BaseModel):
-    """A specialist to create."""
-
-    name: str
-    system_prompt: str
-    tier: Tier = "worker"
-    tools: list[str] = Field(
-        default_factory=list[str],
-        description="The toolsets that its assignments can't do without; most need none.",
-    )
-
-
-class PlannedTask(BaseModel):
-    """A piece of work for one subagent."""
-
-    agent: str = Field(description="The name of a created subagent.")
-    prompt: str
-    depends_on: list[int] = Field(
-        default_factory=list[int], description="1-based positions of earlier assignments."
-    )
-    output: PlannedOutput = PlannedOutput()
-    gates: list[str] | None = Field(
-        default=None, description="Checks its output must pass; null takes the output kind's own."
-    )
-    inputs: list[str] | None = Field(
-        default=None,
-        description="Names of the given inputs that it reads; null is all of them if it depends on "
-        "nothing, else none.",
-    )
-
-
-class WrittenPlan(BaseModel):
-    """Who works, and on what."""
-
-    create_subagent: list[Subagent]
-    assign_task: list[PlannedTask]
-
-    def plan(self, objective: str, rules: PlanRules | None = None) -> TaskIR:
-        """Return the plan it stands for.
-
-        Raises:
-            PlanError: It breaks a rule of the plan language.
-        """
-        try:
-            plan = parse_plan(self._data(objective), rules)
-        except PlanError as error:
-            raise PlanError(error.problem, error.fix, self.model_dump_json()) from None
-        return plan.model_copy(update={"final_step": final_step(plan.steps)})
-
-    def _data(self, objective: str) -> dict[str, Any]:
-        agents = [agent.name for agent in self.create_subagent]
-        steps = [
-            {
-                "id": f"S{number}",
-                "agent": _meant(task.agent, agents),
-                "prompt": task.prompt,
-                "depends_on": [f"S{need}" for need in dict.fromkeys(task.depends_on)],
-                "output": task.output.data(f"S{number}"),
-                "gates": task.gates,
-                "inputs": task.inputs,
-            }
-            for number, task in enumerate(self.assign_task, 1)
-        ]
-        return {
-            "objective": objective,
-            "agents": [agent.model_dump() for agent in self.create_subagent],
-            "steps": steps,
-        }
-
-
 class ReadPlan(NamedTuple):
     """A plan, and what was mended to read it, in words."""
 
     plan: TaskIR
     mended: tuple[str, ...]
-
-
-def _meant(name: str, agents: list[str]) -> str:
-    """Return the agent that a name means: the only one that it is except for case and marks."""
-    if name in agents:
-        return name
-    alike = {agent for agent in agents if normal_name(agent) == normal_name(name)}
-    return alike.pop() if len(alike) == 1 else name
-
-
-@cache
-def whole_plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a plan with all that a plan may have."""
-    return WrittenPlan.model_json_schema()
-
-
-def plan_schema(*, inputs: bool, toolsets: Collection[str] = ()) -> dict[str, Any]:
-    """Return the JSON Schema of a plan.
-
-    Args:
-        inputs: Whether there are inputs that an assignment may name.
-        toolsets: Names of the toolsets that a subagent may have.
-    """
-    schema = WrittenPlan.model_json_schema()
-    of_subagent = schema["$defs"]["Subagent"]["properties"]
-    if toolsets:
-        of_subagent["tools"]["items"]["enum"] = sorted(toolsets)
-    else:
-        del of_subagent["tools"]
-    if not inputs:
-        del schema["$defs"]["PlannedTask"]["properties"]["inputs"]
-    return schema
 
 
 def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> ReadPlan:

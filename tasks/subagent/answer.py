@@ -42,21 +42,21 @@ def resume_point(text: str, kind: OutputKind) -> str:
     return text[: end + 1] if end > len(text) // 2 else text
 
 
-def joined(begun: str, continued: str) -> str:
+def joined(start: str, continued: str) -> str:
     """Return a text and its continuation as one; what the second repeats of the first's end goes.
 
     A model that goes on says the last words once more, begins with a blank of its own, or opens the
     block of code again that it is in.
     """
-    if len(_FENCE.findall(begun)) % 2 and (opened := _OPENED_AGAIN.match(continued)):
+    if len(_FENCE.findall(start)) % 2 and (opened := _OPENED_AGAIN.match(continued)):
         continued = continued[opened.end() :]
-    if begun[-1:].isspace():
-        continued = continued.lstrip(" ") if begun[-1] == " " else continued.removeprefix("\n")
-    most = min(len(begun), len(continued), _OVERLAP)
+    if start[-1:].isspace():
+        continued = continued.lstrip(" ") if start[-1] == " " else continued.removeprefix("\n")
+    most = min(len(start), len(continued), _OVERLAP)
     for length in range(most, _LEAST_OVERLAP - 1, -1):
-        if begun.endswith(continued[:length]):
-            return begun + continued[length:]
-    return begun + continued
+        if start.endswith(continued[:length]):
+            return start + continued[length:]
+    return start + continued
 
 
 def cut_mark(tokens: int) -> str:

@@ -29,7 +29,7 @@ __all__ = [
     "UnansweredError",
     "cut",
     "cut_tokens",
-    "left_out_of",
+    "omissions_of",
     "prompt_of",
     "shares",
     "tokens_of",
@@ -47,13 +47,13 @@ def shares(lengths: Sequence[int], limit: int) -> list[int]:
 
     Each gets an even share; what short ones leave over goes to the others.
     """
-    given = [0] * len(lengths)
-    left = max(0, limit)
+    portions = [0] * len(lengths)
+    remaining = max(0, limit)
     by_length = sorted(range(len(lengths)), key=lambda n: lengths[n])
     for done, n in enumerate(by_length):
-        given[n] = min(lengths[n], left // (len(lengths) - done))
-        left -= given[n]
-    return given
+        portions[n] = min(lengths[n], remaining // (len(lengths) - done))
+        remaining -= portions[n]
+    return portions
 
 
 def cut(text: str, limit: int) -> str:
@@ -240,7 +240,7 @@ def prompt_of(request: SubagentRequest) -> str:
     return "\n\n".join(with_quotes([*readings, *_work(request)]))
 
 
-def left_out_of(request: SubagentRequest, *, marked: bool = True) -> tuple[Omission, ...]:
+def omissions_of(request: SubagentRequest, *, marked: bool = True) -> tuple[Omission, ...]:
     """Return what the prompt has no room for.
 
     Args:
@@ -270,29 +270,30 @@ def _work(request: SubagentRequest) -> list[PromptPart]:
 
 
 def _readings(
-    given: Sequence[StepOutput], limit: int | None, *, marked: bool
+    outputs: Sequence[StepOutput], limit: int | None, *, marked: bool
 ) -> tuple[list[Quote], tuple[Omission, ...]]:
-    labels = [_label(text) for text in given]
+    labels = [_label(text) for text in outputs]
     if limit is None:
-        return [_quote(text.text, label) for text, label in zip(given, labels, strict=True)], ()
+        return [_quote(text.text, label) for text, label in zip(outputs, labels, strict=True)], ()
     if is_short := sum(tokens_of(f"{label}\n") for label in labels) > limit // 2:
-        labels = [f"{called(text.name)}:" for text in given]
+        labels = [f"{called(text.name)}:" for text in outputs]
     # What stands behind a label, a line's end or a blank, is a character as well.
     room = limit - sum(tokens_of(f"{label} ") + 1 for label in labels)
     if marked:
-        room -= EXPLANATION_TOKENS + len(given) * MARKS_TOKENS
-    tokens = [tokens_of(text.text) for text in given]
+        room -= EXPLANATION_TOKENS + len(outputs) * MARKS_TOKENS
+    tokens = [tokens_of(text.text) for text in outputs]
     texts = [
         cut_tokens(text.text, share)
-        for text, share in zip(given, shares(tokens, room), strict=True)
+        for text, share in zip(outputs, shares(tokens, room), strict=True)
     ]
     left_out = tuple(
-        Omission(name=text.name, tokens=of - tokens_of(kept), of=of)
-        for text, kept, of in zip(given, texts, tokens, strict=True)
-        if kept != text.text
+        Omission(name=text.name, tokens=of - tokens_of(cut_text), of=of)
+        for text, cut_text, of in zip(outputs, texts, tokens, strict=True)
+        if cut_text != text.text
     )
     quotes = [
-        _quote(kept, label, short=is_short) for label, kept in zip(labels, texts, strict=True)
+        _quote(cut_text, label, short=is_short)
+        for label, cut_text in zip(labels, texts, strict=True)
     ]
     return quotes, left_out
 

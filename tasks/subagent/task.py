@@ -30,20 +30,19 @@ from ...errors import (
 from ...metrics.clock import run_time
 from ...models.answers.call_text import calls_in_json
 from ...models.answers.usage import REASONED, UNMADE_CALL, note
-from ...models.provider_waits import timed
-from ...models.request_context import Timer
+from ...models.request_context import Timer, timed
 from ...models.resolve import local_model, resolve_model
+from ...plan.ids import steps_above
 from ...quoting import uncopied
 from ...store.attempt import Usage
 from ...store.runs import open_run
 from ...text import visible
-from ...toolsets.pictures import bare
+from ...toolsets.shown import bare
 from ..context import current_task, unless_won
 from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
 from .answer import extract, joined, refuses, resume_point
-from .asking import ask, own_errors, queue_s_of, waits_of
-from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of, prompt_of
-from .request_settings import settings_of
+from .asking import ask, own_errors, queue_s_of, settings_of, waits_of
+from .request import SubagentRequest, SubagentResult, UnansweredError, omissions_of, prompt_of
 from .tool_loop import ToolLoop
 
 __all__ = ["WAITING", "answer", "subagent"]
@@ -72,7 +71,9 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     Prefect repeats nothing: the provider's limiter does.
     """
     asked = SubagentRequest.model_validate(request)
-    tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
+    # With the steps that it is a member of, so that a filter on S2 finds S2[7].
+    steps = (asked.step, *steps_above(asked.step))
+    tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", *steps)
     with agent_span(asked) as span:
         try:
             result = await unless_won(_answer(asked))
@@ -156,7 +157,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         queue_s=timer.waited_s + queue_s_of([*conversation, response], started),
         waits=waits_of([*conversation, response], timer.waits, started),
         usage=usage,
-        left_out=(*request.summarised, *left_out_of(request)),
+        left_out=(*request.summarised, *omissions_of(request)),
         calls=loop.calls if loop else (),
     )
     error = _problem(model, request, response, text, whole)

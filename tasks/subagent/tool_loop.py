@@ -24,8 +24,8 @@ from ...toolsets.calls import JournaledCalls
 from ...toolsets.catalogue import Catalogue, ToolsetUse, is_acting
 from ...toolsets.journal import CallJournal
 from ...toolsets.offered import AttemptTools
-from ...toolsets.pictures import pictures_in, text_of
 from ...toolsets.policy import AttemptRules, repeats
+from ...toolsets.shown import pictures_in, text_of
 from ...tracing import request_tracing
 from ..context import current_task
 from ..task_runs import usage_of

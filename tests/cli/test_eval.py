@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.evals.report import Comparison, EvalReport, load_report
-from prefect_swarm.models.registry import register_model
+from prefect_swarm.models.names import register_model
 from prefect_swarm.models.resolve import override_models
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

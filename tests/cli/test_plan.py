@@ -74,20 +74,17 @@ def test_a_plans_own_objective_may_stand_beside_it(invoke: Invoke) -> None:
     assert TaskIR.model_validate_json(result.stdout) == load_plan(UNEVEN)
 
 
-def test_a_template_makes_a_step_of_each_item(invoke: Invoke) -> None:
+def test_a_template_makes_a_step_that_is_done_for_each_item(invoke: Invoke) -> None:
     result = invoke(
         "plan",
         *("--items", EXAMPLES / "items.txt"),
         *("--template", "Describe {item}", "--join", "Compare them", "--json"),
     )
     plan = TaskIR.model_validate_json(result.stdout)
-    assert [step.prompt for step in plan.steps] == [
-        "Describe solar power",
-        "Describe wind power",
-        "Describe hydro power",
-        "Compare them",
-    ]
-    assert plan.steps[-1].depends_on == ("S1", "S2", "S3")
+    assert [step.prompt for step in plan.steps] == ["Describe {item}", "Compare them"]
+    assert plan.steps[0].for_each is not None
+    assert plan.steps[0].for_each.items == ("solar power", "wind power", "hydro power")
+    assert plan.steps[-1].depends_on == ("S1",)
 
 
 ONE = "1. Poet: Write a poem about the sea"
@@ -130,3 +127,75 @@ def test_the_model_plans_and_says_how_well(invoke: Invoke) -> None:
     assert result.exit_code == 0
     assert TaskIR.model_validate_json(result.stdout).objective == "Compare tea and coffee"
     assert "Planned by SmolLM2" in result.stderr
+
+
+# --- how often steps are done ---------------------------------------------------------------------
+
+SPREAD = {
+    "objective": "Compare",
+    "agents": [{"name": "Ann", "system_prompt": "You read."}],
+    "steps": [
+        {
+            "id": "S1",
+            "agent": "Ann",
+            "prompt": "Find",
+            "output": {"kind": "json", "schema": {"type": "object"}},
+        },
+        {
+            "id": "S2",
+            "for_each": {"items": "S1", "at": "/papers", "max_items": 50},
+            "plan": {"steps": [{"id": "S1", "agent": "Ann", "prompt": "Read {item}"}]},
+        },
+        {"id": "S3", "agent": "Ann", "prompt": "Judge {item}", "for_each": {"items": "S2"}},
+        {
+            "id": "S4",
+            "agent": "Ann",
+            "prompt": "Fix",
+            "when": {"step": "S1", "at": "/kind", "is": "bug"},
+        },
+        {"id": "S5", "collect": "table", "depends_on": ["S3", "S4"]},
+    ],
+}
+
+
+@pytest.fixture
+def spread(tmp_path: Path) -> Path:
+    (path := tmp_path / "spread.json").write_text(json.dumps(SPREAD))
+    return path
+
+
+def test_the_table_says_how_often_steps_are_done(spread: Path, invoke: Invoke) -> None:
+    printed = invoke("plan", "--plan", spread, "--max-attempts", "1").stdout
+    rows = {line.split()[0]: line for line in printed.splitlines() if line[:1] == "S"}
+    assert "S2.S1" in rows
+    assert "S3: for each of S2, at most 100" in printed
+    assert "S4: if S1 /kind is bug" in printed
+    assert (
+        "Steps that are done: from 2 up to 103 (S2 from 0 up to 50, S3 from 0 up to 50); "
+        "requests to models: from 1 up to 102."
+    ) in printed
+
+
+def test_a_plan_of_steps_that_are_done_once_says_nothing_of_it(invoke: Invoke) -> None:
+    assert "Steps that are done" not in invoke("plan", "--plan", UNEVEN).stdout
+
+
+def test_items_of_an_input_are_counted_before_the_run(tmp_path: Path, invoke: Invoke) -> None:
+    step = {"id": "S1", "agent": "Ann", "prompt": "Read {item.a}", "for_each": {"items": "t.csv"}}
+    (path := tmp_path / "plan.json").write_text(json.dumps({**SPREAD, "steps": [step]}))
+    (table := tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
+    printed = invoke("plan", "--plan", path, "--file", table, "--max-attempts", "1").stdout
+    assert "Steps that are done: 3 (S1 3); requests to models: 3." in printed
+
+
+def test_the_flowchart_says_how_often_steps_are_done(spread: Path, invoke: Invoke) -> None:
+    drawn = invoke("plan", "--plan", spread, "--mermaid").stdout
+    assert 'S2[["S2<br/>for each of S1 /papers, at most 50<br/>a plan of 1 step inside' in drawn
+    assert "    S1 -.-> S4" in drawn
+    assert "    S3 --> S5" in drawn
+
+
+def test_what_json_prints_has_the_words_of_the_plan(spread: Path, invoke: Invoke) -> None:
+    steps = json.loads(invoke("plan", "--plan", spread, "--json").stdout)["steps"]
+    assert steps[1]["for_each"]["max_items"] == 50
+    assert steps[3]["when"]["is"] == "bug"

@@ -11,7 +11,7 @@ from prefect_swarm.cli import approval_prompt as terminal
 from prefect_swarm.errors import AnsweredError
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.question import MOST_KEPT, MOST_SHOWN, Answer, Question
+from prefect_swarm.store.question import MOST_SHOWN, MOST_STORED, Answer, Question
 from prefect_swarm.text import fenced
 from typer.testing import Result
 
@@ -98,8 +98,8 @@ def test_a_program_reads_the_mark_with_the_whole_text(approvals: Approvals, invo
 def test_what_is_too_long_to_be_kept_can_only_be_rejected(
     approvals: Approvals, invoke: Invoke
 ) -> None:
-    question = asked(approvals, "x" * (MOST_KEPT + 7))
-    assert (len(question.text), question.left_out) == (MOST_KEPT, 7)
+    question = asked(approvals, "x" * (MOST_STORED + 7))
+    assert (len(question.text), question.left_out) == (MOST_STORED, 7)
     shown = invoke("waiting", RUN).stdout
     assert "7 characters are left out: it can't be approved." in shown
     assert "prefect-swarm approve" not in shown

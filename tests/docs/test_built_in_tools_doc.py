@@ -12,8 +12,7 @@ from prefect_swarm.plan.task_ir import Agent
 from prefect_swarm.toolsets.catalogue import ToolsetSource
 from prefect_swarm.toolsets.document_reading import MAX_CHUNK, MAX_DOCUMENTS
 from prefect_swarm.toolsets.documents import DocumentsSource
-from prefect_swarm.toolsets.python import PythonSource
-from prefect_swarm.toolsets.python_job import LIMITS, MOST_FILES
+from prefect_swarm.toolsets.python import LIMITS, MOST_FILES, PythonSource
 from prefect_swarm.toolsets.web import WebSource
 from toolset_calls import calls_of, in_loop, use_in
 

@@ -27,7 +27,7 @@ from prefect_swarm.gates import (
     run_pipeline,
     select_gates,
 )
-from prefect_swarm.gates.registry import GROUP
+from prefect_swarm.gates.pipeline import GROUP
 from prefect_swarm.plan.task_ir import Output, PlanRules, parse_plan
 from typer.testing import CliRunner
 

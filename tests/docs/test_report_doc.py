@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from docs_pages import page_path
-from prefect_swarm.report.document_html import MOST_CHARS
+from prefect_swarm.report.html import MOST_CHARS
 from prefect_swarm.report.svg.graph import LEAST_ALIKE, MOST_BOXES
 
 PATH = page_path("report.md")

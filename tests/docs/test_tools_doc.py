@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from docs_pages import page_path
-from prefect_swarm.cli.doctor.tool_checks import check_mcp
+from prefect_swarm.cli.doctor.checks import check_mcp
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, OwnMarks
 from prefect_swarm.toolsets.mcp.toolset import McpToolset, servers_named

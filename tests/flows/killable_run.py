@@ -22,6 +22,7 @@ from typing import Any, Literal
 from kill_moments import KillMoments
 from prefect.settings import get_current_settings
 from prefect_swarm.cli.approvals import _answer as edit  # pyright: ignore[reportPrivateUsage]
+from prefect_swarm.flows.control import override_toolsets
 from prefect_swarm.flows.options import Approve, SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import fork, resume
@@ -32,7 +33,7 @@ from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
 from prefect_swarm.store.result import RunFailedError
-from prefect_swarm.toolsets.catalogue import marked, override_toolsets
+from prefect_swarm.toolsets.catalogue import marked
 from pydantic import BaseModel
 from pydantic_ai.messages import (
     ModelMessage,

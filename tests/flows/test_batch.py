@@ -15,6 +15,7 @@ from prefect_swarm.flows.batch_files import read_line
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.program import ForEach
 from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
@@ -54,7 +55,8 @@ def test_a_template_is_mapped_over_its_items() -> None:
     line = {"prompt_template": "Greet {item}", "items": ["a", "b"], "join": "Join them"}
     job = read_line(json.dumps(line), OPTIONS)
     assert job.plan is not None
-    assert [step.prompt for step in job.plan.steps] == ["Greet a", "Greet b", "Join them"]
+    assert [step.prompt for step in job.plan.steps] == ["Greet {item}", "Join them"]
+    assert job.plan.steps[0].for_each == ForEach(items=("a", "b"), max_items=2)
 
 
 def test_a_lines_options_go_before_the_batchs() -> None:
@@ -83,7 +85,8 @@ def test_a_lines_options_go_before_the_batchs() -> None:
         ('{"prompt_template": "Greet", "items": ["a", "b"]}', "{item}"),
         ('{"prompt_template": "Greet {item}", "items": [1, 2]}', "items.0"),
         (
-            '{"prompt_template": "{item}", "items": ["a", "b"], "options": {"max_steps": 1}}',
+            '{"prompt_template": "{item}", "items": ["a", "b"], "join": "Join", '
+            '"options": {"max_steps": 1}}',
             "2 steps are more than the limit of 1",
         ),
     ],

@@ -31,10 +31,10 @@ def only_this_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the grammar admit a single plan: the embedded model is too small to write its own."""
     grammar = f"root ::= {json.dumps(json.dumps(PLAN))}"
 
-    def grammar_of(_: PlanRules) -> str:
+    def grammar_of(_: PlanRules, *, program: bool) -> str:
         return grammar
 
-    monkeypatch.setattr("prefect_swarm.tasks.planner.structured.plan_grammar", grammar_of)
+    monkeypatch.setattr("prefect_swarm.tasks.planner.planners.plan_grammar", grammar_of)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect_swarm import SwarmOptions, SwarmResult, override_models, resume, swarm
 from prefect_swarm.errors import ModelError
-from prefect_swarm.models import registry as given
-from prefect_swarm.models.registry import RegisteredModel
+from prefect_swarm.models import names
+from prefect_swarm.models.names import RegisteredModel, register_model
 from prefect_swarm.store.result import RunFailedError
 from provider_server import Asked, ProviderServer, Reply, provider_server
 from pydantic_ai import Agent
@@ -201,7 +201,7 @@ class TestModelsAsObjects:
             model = made_by_hand(server)
             result = asyncio.run(run(model))
             options = asyncio.run(stored(result.flow_run_id))["options"]
-        assert options["model"] == given.register_model(model)
+        assert options["model"] == register_model(model)
         assert SwarmOptions.model_validate(options).model == options["model"]
 
 
@@ -218,7 +218,7 @@ class TestResuming:
     ) -> None:
         with provider_server(Account(), models=SERVED) as server:
             name = failed_run(made_by_hand(server))
-            monkeypatch.setattr(given, "_given", {})
+            monkeypatch.setattr(names, "_registered", {})
             with pytest.raises(ModelError, match="was given in Python, in another process"):
                 asyncio.run(resume(name))
 
@@ -229,7 +229,7 @@ class TestResuming:
         account = Account()
         with provider_server(account, models=SERVED) as server:
             name = failed_run(server.name(), worker=made_by_hand(server))
-            monkeypatch.setattr(given, "_given", {})
+            monkeypatch.setattr(names, "_registered", {})
             account.is_full = True
             before = len(server.asked)
             again = made_by_hand(server, "small-model")

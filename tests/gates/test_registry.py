@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.gates import Finding, Subject, find_gate, gates, registry
+from prefect_swarm.gates import Finding, Subject, find_gate, gates, pipeline
 from prefect_swarm.plan.task_ir import PlanRules, parse_plan
 
 
@@ -37,7 +37,7 @@ nothing = 7
 
 @pytest.fixture
 def registered(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    point = EntryPoint("theirs", f"{__name__}:{request.param}", registry.GROUP)
+    point = EntryPoint("theirs", f"{__name__}:{request.param}", pipeline.GROUP)
 
     def load(self: EntryPoint) -> object:
         return globals()[self.attr]
@@ -46,7 +46,7 @@ def registered(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return [point]
 
     monkeypatch.setattr(EntryPoint, "load", load)
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr(pipeline, "entry_points", entry_points)
     gates.cache_clear()
     yield
     gates.cache_clear()

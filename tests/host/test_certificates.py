@@ -14,13 +14,13 @@ import pytest
 from answering_server import Fixed, OwnCa, answering_server
 from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, swarm
-from prefect_swarm.cli.doctor.tool_checks import check_mcp
+from prefect_swarm.cli.doctor.checks import check_mcp
 from prefect_swarm.errors import InputError, ToolsetError, UnavailableError
 from prefect_swarm.host.network import certificate_problem, check_ca_files
 from prefect_swarm.models.limiter import fault_of
 from prefect_swarm.models.resolve import refusal
 from prefect_swarm.toolsets.mcp.configuration import read_servers
-from prefect_swarm.toolsets.mcp.oauth_login import log_in
+from prefect_swarm.toolsets.mcp.oauth import log_in
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import ModelConnectionError

@@ -15,10 +15,10 @@ from prefect_swarm.cli.approval_prompt import edit_in_editor
 from prefect_swarm.gates import sandbox
 from prefect_swarm.gates.sandbox.launched import Program
 from prefect_swarm.gates.source import run_tool
+from prefect_swarm.host.secrets import MASK, mask, secrets_in
 from prefect_swarm.host.system import without_login
 from prefect_swarm.memory.graph_process import GraphProcess
 from prefect_swarm.plan.task_ir import PlanRules
-from prefect_swarm.toolsets.masking import MASK, mask, secrets_in
 from prefect_swarm.toolsets.mcp.process import end_child, start_child
 
 VARIABLES = ("PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_KEY")

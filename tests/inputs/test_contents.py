@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pdf_files import encrypted_pdf, pdf_of
 from prefect_swarm.errors import InputError
+from prefect_swarm.host.bounded_work import pdf_pages
 from prefect_swarm.inputs import contents as pdf
 from prefect_swarm.inputs.contents import InputKind, kind_of, text_of
-from prefect_swarm.inputs.pdf_guest import found_in
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r\ufeff", codec="utf-8"), min_size=1)
 
@@ -127,7 +127,7 @@ def test_a_damaged_pdf_is_an_error(data: bytes) -> None:
 @given(st.integers(0, 700), st.binary(min_size=1, max_size=20))
 def test_a_pdf_with_other_bytes_in_it_has_pages_or_a_fault(place: int, noise: bytes) -> None:
     data = pdf_of("Hello")
-    found = found_in(data[:place] + noise + data[place + len(noise) :], 9)
+    found = pdf_pages(data[:place] + noise + data[place + len(noise) :], 9)
     assert found.keys() <= {"pages", "damaged", "encrypted"}
 
 

@@ -8,8 +8,8 @@ import pytest
 from pdf_files import pdf_of
 from prefect_swarm.errors import InputError
 from prefect_swarm.host.bounded import ProcessBounds
+from prefect_swarm.host.bounded_work import pdf_pages
 from prefect_swarm.inputs.contents import pdf_text
-from prefect_swarm.inputs.pdf_guest import found_in
 
 SHORT = ProcessBounds(1.0, memory_bytes=512 << 20, answer_bytes=1 << 20)
 
@@ -92,4 +92,4 @@ LOOPS = {
 @pytest.mark.parametrize("data", LOOPS.values(), ids=LOOPS)
 @pytest.mark.attack("parsers")
 def test_what_leads_back_to_itself_is_a_fault_or_a_text(data: bytes) -> None:
-    assert found_in(data, 9).keys() & {"pages", "damaged"}
+    assert pdf_pages(data, 9).keys() & {"pages", "damaged"}

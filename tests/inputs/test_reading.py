@@ -10,7 +10,7 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.inputs import contents as limits
 from prefect_swarm.inputs import reading
 from prefect_swarm.inputs import reading as folder
-from prefect_swarm.inputs.reading import check_inputs, read_file, read_given, read_paths
+from prefect_swarm.inputs.reading import check_inputs, read_file, read_inputs, read_paths
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_binary_file_of_a_folder_is_named(papers: Path) -> None:
 
 
 def test_python_gives_texts_and_files_by_name(papers: Path) -> None:
-    assert read_given({"claim": "It rained.", "b": papers / "b.md"}) == {
+    assert read_inputs({"claim": "It rained.", "b": papers / "b.md"}) == {
         "claim": "It rained.",
         "b": "# B",
     }
@@ -128,9 +128,9 @@ def test_python_gives_texts_and_files_by_name(papers: Path) -> None:
 
 def test_python_gives_files_alone(papers: Path) -> None:
     only = {"b.md": "# B"}
-    assert read_given([papers / "b.md"]) == only
-    assert read_given(papers / "b.md") == only  # type: ignore[arg-type]
-    assert read_given(str(papers / "b.md")) == only
+    assert read_inputs([papers / "b.md"]) == only
+    assert read_inputs(papers / "b.md") == only  # type: ignore[arg-type]
+    assert read_inputs(str(papers / "b.md")) == only
 
 
 def test_a_folder_is_no_file(papers: Path) -> None:

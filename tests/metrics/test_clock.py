@@ -39,7 +39,7 @@ def test_it_does_not_begin_before_where_the_run_had_come_to(set_by: list[float])
     set_by[0] = -HOUR
     with clock_of_run(not_before=left_at) as clock:
         assert run_time() >= left_at
-        assert clock.ahead_s == pytest.approx(HOUR, abs=HOUR / 2)
+        assert clock.offset_s == pytest.approx(HOUR, abs=HOUR / 2)
         assert clock.set_by_s() == pytest.approx(0, abs=HOUR / 2)
 
 

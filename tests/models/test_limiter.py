@@ -18,8 +18,7 @@ from prefect_swarm.models.limiter import (
     fault_of,
     limiter_of,
 )
-from prefect_swarm.models.provider_waits import timed, waits_to
-from prefect_swarm.models.request_context import Waiting
+from prefect_swarm.models.request_context import Waiting, timed, waits_to
 from prefect_swarm.store.events import WaitEvent
 from pydantic_ai.exceptions import (
     ModelAPIError,

@@ -12,7 +12,7 @@ import pytest
 from prefect_swarm.blocks import override_models, resolve_model
 from prefect_swarm.errors import ModelError
 from prefect_swarm.models.limited_model import LimitedModel
-from prefect_swarm.models.registry import register_model
+from prefect_swarm.models.names import register_model
 from prefect_swarm.models.remote import open_models
 from pydantic_ai import Agent
 from pydantic_ai.models import Model

@@ -15,7 +15,7 @@ from prefect_swarm.models.limited_model import LimitedModel
 from prefect_swarm.models.llama import gguf as adapter
 from prefect_swarm.models.llama.gguf import demo_model_path, file_hash
 from prefect_swarm.models.llama.model import LlamaCppModel
-from prefect_swarm.models.registry import register_model
+from prefect_swarm.models.names import register_model
 from prefect_swarm.models.resolve import MODEL_FORMS, forget_models, planner_adapter_of
 from pydantic import SecretStr
 from pydantic_ai.models import Model

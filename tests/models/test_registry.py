@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.models.names import model_names
-from prefect_swarm.models.registry import register_model, registered_model
+from prefect_swarm.models.names import model_names, register_model, registered_model
 from pydantic_ai import Agent
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.test import TestModel

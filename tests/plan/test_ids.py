@@ -16,9 +16,11 @@ from prefect_swarm.plan.ids import (
     nested_instance_id,
     parent_of,
     parse_id,
+    planned_id,
     root_of,
     round_id,
     sort_key,
+    steps_above,
 )
 
 NUMBERS = st.integers(1, 999_999)
@@ -138,3 +140,18 @@ def test_ids_sort_as_people_count() -> None:
 def test_an_id_that_could_not_be_read_again_is_not_written(make: Callable[[], str]) -> None:
     with pytest.raises(ValueError, match="S2"):
         make()
+
+
+def test_an_id_says_all_that_it_is_a_part_of() -> None:
+    assert steps_above("S2[7]r3.S1") == ("S2[7]r3", "S2[7]", "S2")
+    assert steps_above("S2") == ()
+    assert steps_above("plan") == ()
+
+
+def test_an_id_says_where_the_plan_has_its_step() -> None:
+    assert planned_id("S2[7.3]r3.S1[2]") == "S2.S1"
+
+
+@given(IDS)
+def test_the_last_step_above_is_the_plans_own(step: str) -> None:
+    assert (step, *steps_above(step))[-1] == root_of(step)

@@ -10,9 +10,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.report.document_html import fragment_html, report_html
+from prefect_swarm.report.html import coloured, cut_pages, fragment_html, prose, report_html
 from prefect_swarm.report.page import Page, Paragraph, Quoted, Ref, RunView, Section, Strong
-from prefect_swarm.report.prose_html import coloured, cut_pages, prose
 from prefect_swarm.report.run_html import pages_of
 from report_views import (
     HOSTILE,

@@ -9,7 +9,7 @@ import pytest
 from hidden_texts import HIDDEN, LEGITIMATE, STEERING
 from markdown_it import MarkdownIt
 from prefect_swarm.flows.prefect_io.pages import listed_as
-from prefect_swarm.report.document_html import report_html
+from prefect_swarm.report.html import prose, report_html
 from prefect_swarm.report.markdown import page_markdown
 from prefect_swarm.report.page import (
     Bullets,
@@ -23,7 +23,6 @@ from prefect_swarm.report.page import (
     Strong,
     Table,
 )
-from prefect_swarm.report.prose_html import prose
 from prefect_swarm.report.run_html import pages_of
 from prefect_swarm.report.svg.graph import graph_svg
 from prefect_swarm.report.svg.timeline import timeline_svg

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browsers import SHOWN, browser, opened, serious
-from prefect_swarm.report.document_html import fragment_html, report_html
+from prefect_swarm.report.html import fragment_html, report_html
 from prefect_swarm.report.run_html import pages_of
 from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from prefect_swarm.report.attempts_page import step_page_names
+from prefect_swarm.report.members import step_page_names
 from prefect_swarm.report.page import (
     Block,
     Bullets,
@@ -143,4 +143,4 @@ def test_a_long_output_is_cut_and_what_is_missing_is_counted() -> None:
 
 
 def test_steps_beyond_the_bound_have_no_page() -> None:
-    assert len(step_page_names(large_view(600))) == 500
+    assert len(step_page_names([step.state for step in large_view(600).steps])) == 500

@@ -34,7 +34,7 @@ def attempt(number: int, start: float, end: float, queue_s: float = 0, failed: b
 
 def drawn(*steps: StepState, width: int = 10) -> list[str]:
     found = bars(steps)
-    return [bar.drawn(width, max(bar.end_s for bar in found)) for bar in found]
+    return [bar.line(width, max(bar.end_s for bar in found)) for bar in found]
 
 
 def test_steps_that_ran_at_once_overlap() -> None:

@@ -209,7 +209,7 @@ def test_a_line_that_a_kill_cut_off_spoils_none_after_it(adapter: Adapter, run: 
         adapter.tear(run, what)
     run.book(Booking(key="b", tokens=2))
     run.append_call("calls", "S1.1-x", Note(text="second"))
-    assert [*run.accounts().left_open] == ["a", "b"]
+    assert [*run.accounts().open_bookings] == ["a", "b"]
     first, _, last = run.calls("calls", "S1.1-x")
     assert (Note.model_validate_json(first).text, Note.model_validate_json(last).text) == (
         "first",
@@ -233,7 +233,7 @@ def test_a_call_is_reserved_before_it_is_made_and_counts_until_it_is_settled(
     for number in range(5):
         run.book(Booking(key=f"k{number}", is_settled=True, tokens=3, usage=taken))
     accounts = run.accounts()
-    assert (accounts.left_open, accounts.usage.requests) == ({}, 5)
+    assert (accounts.open_bookings, accounts.usage.requests) == ({}, 5)
 
 
 # --- several processes and threads --------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_of_many_processes_that_create_a_record_one_succeeds(
 
 def test_what_many_threads_append_is_all_there(run: RunStore) -> None:
     in_threads(lambda number: run.book(Booking(key=str(number), tokens=1)), 60)
-    assert run.accounts().left_open.keys() == {str(number) for number in range(60)}
+    assert run.accounts().open_bookings.keys() == {str(number) for number in range(60)}
 
 
 def test_one_process_executes_a_run(adapter: Adapter, run: RunStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from prefect_swarm.errors import Category
@@ -27,7 +28,14 @@ from prefect_swarm.store.attempt import Attempt, Decision, Usage
 from prefect_swarm.store.result import Cost, Metrics, Planning
 from prefect_swarm.store.step import StepState
 
-__all__ = ["HOSTILE", "busy_view", "large_view", "pages_of_all_blocks", "view_of_steps"]
+__all__ = [
+    "HOSTILE",
+    "busy_view",
+    "large_view",
+    "pages_of_all_blocks",
+    "spread_view",
+    "view_of_steps",
+]
 
 HOSTILE = (
     "</textarea></script></style></svg><script>document.title='ran'</script>"
@@ -91,6 +99,10 @@ def step(name: str, agent: str, *tries: Attempt, upstream: str = "", **fields: A
         reason=fields.get("why", "") if stands != "succeeded" else "",
         slack_s=fields.pop("slack_s", None),
         excerpt=str(fields.get("output") or "")[:200],
+        parent=fields.pop("parent", ""),
+        label=fields.pop("label", ""),
+        summary=fields.pop("summary", ""),
+        by_condition=fields.pop("by_condition", False),
     )
     return StepView(
         state=result,
@@ -221,6 +233,35 @@ def large_view(count: int = 300, output: str = "Long output. " * 40) -> RunView:
         step(f"S{count}", "Writer", attempt(1, 60, 70), upstream=ends, critical=True, output=output)
     )
     return view_of_steps(*steps, answer=ANSWER)
+
+
+def spread_view(count: int = 20, lost: Collection[int] = (3, 9), **fields: Any) -> RunView:
+    """A step for each of some items, one in rounds, one with a plan inside, and one skipped."""
+    steps: list[StepView] = [step("S1", "Finder", attempt(1, 0, 1), critical=True)]
+    status = "failed" if len(lost) * 2 > count else "succeeded"
+    summary = f"{count - len(lost)} of {count} instances succeeded"
+    steps.append(step("S2", "Reader", upstream="S1", status=status, summary=summary))
+    for number in range(1, count + 1):
+        start = 1 + number * 0.1
+        own: dict[str, Any] = {"parent": "S2", "label": f"Paper {number}"}
+        made = attempt(1, start, start + 2)
+        if number in lost:
+            made = failed(1, start, start + 1, "FAIL")
+            own |= {"status": "failed", "why": "SCHEMA: no price"}
+        steps.append(step(f"S2[{number}]", "Reader", made, **own))
+    ends = "ended after 2 rounds: /problems is empty"
+    steps.append(step("S3", "Checker", upstream="S2", summary=ends))
+    for number in (1, 2):
+        made = attempt(1, 40.0 + 3 * number, 42.0 + 3 * number)
+        needs = "S3r1" if number > 1 else ""
+        steps.append(step(f"S3r{number}", "Checker", made, upstream=needs, parent="S3"))
+    steps.append(step("S4", "", upstream="S1", prompt=""))
+    steps.append(step("S4.S1", "Finder", attempt(1, 2, 3), parent="S4"))
+    steps.append(step("S4.S2", "Writer", attempt(1, 3, 5), upstream="S4.S1", parent="S4"))
+    why = "its condition doesn't hold: S1 /kind is bug"
+    steps.append(step("S5", "Fixer", upstream="S1", status="skipped", why=why, by_condition=True))
+    steps.append(step("S6", "Writer", attempt(1, 50, 52), upstream="S2 S3 S4 S5", critical=True))
+    return view_of_steps(*steps, answer=ANSWER, **fields)
 
 
 def pages_of_all_blocks(text: str = "Some words") -> list[Page]:

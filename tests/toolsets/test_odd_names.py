@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from prefect_swarm.toolsets.python import PythonSource
-from prefect_swarm.toolsets.python_job import LIMITS
+from prefect_swarm.toolsets.python import LIMITS, PythonSource
 from toolset_calls import calls_of, conversation, in_loop, use_in
 
 CODES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prefect_swarm.toolsets.pictures import (
+from prefect_swarm.toolsets.shown import (
     MOST_BYTES,
     bare,
     picture_of,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.gates.sandbox import ProgramResult, refuse_files
 from prefect_swarm.gates.sandbox.launcher.wire import pack
-from prefect_swarm.toolsets.python_job import MOST_FILES, file_name_problem, input_paths, outcome_of
+from prefect_swarm.toolsets.python import MOST_FILES, file_name_problem, input_paths, outcome_of
 
 pieces = st.sampled_from(["..", ".", "/", "a", "b", "a/b", ".x", "\0", "\n", "\u202e", "\udcff"])
 paths = st.lists(pieces | st.text(max_size=5), max_size=6).map("".join)

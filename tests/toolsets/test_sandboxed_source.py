@@ -17,8 +17,7 @@ from prefect_swarm.errors import RunDamagedError, SandboxError
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.run_files import Content
 from prefect_swarm.toolsets.catalogue import is_acting, is_idempotent
-from prefect_swarm.toolsets.python import PythonSource
-from prefect_swarm.toolsets.python_job import LIMITS
+from prefect_swarm.toolsets.python import LIMITS, PythonSource
 from quoted_texts import read_prompt, without_marks
 from toolset_calls import Calls, calls_of, conversation, in_loop, use_in
 

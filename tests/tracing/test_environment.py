@@ -11,8 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from prefect_swarm.tracing import is_traced, span
-from prefect_swarm.tracing import provider as environment
+from prefect_swarm.tracing import is_traced, span, spans
 
 VARIABLES = (
     "OTEL_SDK_DISABLED",
@@ -31,7 +30,7 @@ def fresh_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No variables, and nothing asked for yet."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(environment, "_made", environment._MadeOnce())
+    monkeypatch.setattr(spans, "_made", spans._MadeOnce())
 
 
 class Collector(ThreadingHTTPServer):
@@ -117,7 +116,7 @@ def test_variables_say_which_exporter_is_wanted(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert environment.wanted_exporter() == exporter
+    assert spans.wanted_exporter() == exporter
 
 
 def test_nothing_is_traced_where_nothing_is_configured() -> None:
@@ -129,7 +128,7 @@ def test_nothing_is_traced_where_nothing_is_configured() -> None:
 def test_spans_arrive_at_the_collector_that_the_environment_names(collector: Collector) -> None:
     with span("run", {"n": 1}), span("step", {}):
         pass
-    environment.flush()
+    spans.flush()
     assert sorted(collector.names) == ["run", "step"]
     assert {path for path, _ in collector.requests} == {"/v1/traces"}
     resource = collector.requests[0][1].resource_spans[0].resource
@@ -143,7 +142,7 @@ def test_a_service_keeps_the_name_that_it_is_given(
     monkeypatch.setenv("OTEL_SERVICE_NAME", "mine")
     with span("run", {}):
         pass
-    environment.flush()
+    spans.flush()
     resource = collector.requests[0][1].resource_spans[0].resource
     assert "mine" in {pair.value.string_value for pair in resource.attributes}
 
@@ -154,8 +153,8 @@ def test_a_collector_that_never_answers_is_named_and_not_waited_for(
     collector.release.clear()
     with span("run", {}):
         pass
-    assert environment._made.exporting is not None
-    environment._made.exporting.flush(0.01)
+    assert spans._made.exporting is not None
+    spans._made.exporting.flush(0.01)
     # It would wait forever if it waited: only now the collector may answer.
     assert f"Traces can't be delivered to {collector.url}" in caplog.text
     collector.release.set()
@@ -171,8 +170,8 @@ def test_a_failing_collector_is_named_once(
         for name in ("run", "step"):
             with span(name, {}):
                 pass
-            assert environment._made.exporting is not None
-            environment._made.exporting._processor.force_flush()
+            assert spans._made.exporting is not None
+            spans._made.exporting._processor.force_flush()
     warnings = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
     assert warnings == [
         f"Traces can't be delivered to {refusing.url}; the run goes on without them."

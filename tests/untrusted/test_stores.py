@@ -35,7 +35,7 @@ from prefect_swarm.store.events import ReadyEvent
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question
 from prefect_swarm.toolsets.mcp.configuration import HttpServer
-from prefect_swarm.toolsets.mcp.oauth_store import LoginFile
+from prefect_swarm.toolsets.mcp.oauth import LoginFile
 from prefect_swarm.untrusted import opening
 from prefect_swarm.untrusted.folder import UntrustedFolder
 from samples import episode

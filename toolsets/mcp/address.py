@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -21,11 +20,11 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from ...text import one_line
 from .configuration import HttpServer
-from .oauth_store import stored_login
+from .oauth import stored_login
 from .process import WholeText
-from .session import ForgivingSession
+from .session import ForgivingSession, quieten
 
-__all__ = ["Credentials", "Refusals", "address_transport", "quieten", "refusal_text"]
+__all__ = ["Credentials", "Refusals", "address_transport", "refusal_text"]
 
 
 _MOST = 200
@@ -121,7 +120,6 @@ def _phrase(status: int) -> str:
         return ""
 
 
-_logger = logging.getLogger("prefect_swarm.toolsets")
 _QUIET_S = 3600.0
 """Seconds that a server may be silent on its stream of events."""
 
@@ -256,25 +254,3 @@ def _bound(most: int) -> Any:
 
 def _is_stream(response: httpx2.Response) -> bool:
     return response.headers.get("content-type", "").startswith("text/event-stream")
-
-
-class _ToDebug(logging.Filter):
-    """Takes what the library says of a server's faults to our debug log: errors tell it as well."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        _logger.debug("%s: %s", record.name, record.getMessage())
-        return False
-
-
-_to_debug = _ToDebug()
-
-
-def quieten() -> None:
-    """Keep what the libraries log of servers' faults off the terminal."""
-    for name in (
-        "mcp.client.streamable_http",
-        "mcp.client.sse",
-        "mcp.client.auth.oauth2",
-        "httpx2",
-    ):
-        logging.getLogger(name).addFilter(_to_debug)

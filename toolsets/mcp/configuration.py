@@ -12,9 +12,8 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from ...data_types import Frozen
 from ...errors import InputError
-from ...host.url_secrets import ELSEWHERE, secret_in, secrets_of, without_secrets
+from ...host.secrets import ELSEWHERE, secret_in, secrets_in, secrets_of, without_secrets
 from ...untrusted.json_text import NoJsonError
-from ..masking import secrets_in
 from ..names import checked_name
 from .written import (
     EXAMPLE,
@@ -247,9 +246,9 @@ class McpEndpoint(Frozen):
         blank is a value, too.
         """
         how = self.how
-        given = how.env if isinstance(how, StdioServer) else how.headers
+        own_values = how.env if isinstance(how, StdioServer) else how.headers
         client = "" if isinstance(how, StdioServer) else how.oauth.client_secret
-        values = (*given.values(), client)
+        values = (*own_values.values(), client)
         parts = (part for value in values for part in (value, value.partition(" ")[2]))
         own = _in_arguments(how.args) if isinstance(how, StdioServer) else secrets_of(how.url)
         return tuple(filter(None, (*parts, *own)))

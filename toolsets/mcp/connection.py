@@ -16,8 +16,8 @@ from mcp_types import ToolListChangedNotification
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.mcp import MCPToolset
 
+from ...host.secrets import mask
 from ...text import one_line
-from ..masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .process import ProcessTransport
 from .session import ForgivingSession, ToolList, described
@@ -43,7 +43,7 @@ class Connection:
     def __init__(self, endpoint: McpEndpoint) -> None:
         """Take a server."""
         self._endpoint = endpoint
-        self._given_up = False
+        self._abandoned = False
         self._process: ProcessTransport | None = None
         self._refusals: Refusals | None = None
         self._tools: ToolList | None = None
@@ -79,17 +79,17 @@ class Connection:
             with suppress(Exception):
                 await self._toolset.__aexit__(None, None, None)
         if self._process is not None:
-            await self._process.left.wait()
+            await self._process.exited.wait()
 
     def give_up(self) -> None:
         """Ask it nothing more."""
-        self._given_up = True
+        self._abandoned = True
 
     @property
     def is_alive(self) -> bool:
         """Whether another request makes sense."""
         has_ended = self._process is not None and self._process.ended
-        return self._client.is_connected() and not has_ended and not self._given_up
+        return self._client.is_connected() and not has_ended and not self._abandoned
 
     async def tools(self) -> ToolList:
         """Return the tools that it has now: it is asked where that may have changed."""
@@ -137,7 +137,7 @@ class Connection:
         try:
             await asyncio.wait({asked, lost}, return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
-                self._given_up = True
+                self._abandoned = True
                 raise ConnectionError(refusals.last)
             return asked.result()
         finally:
@@ -158,7 +158,7 @@ class Connection:
         except ModelRetry as error:
             cause = error.__cause__
             if isinstance(cause, MCPError) and self._has_ended(cause):
-                self._given_up = True
+                self._abandoned = True
                 raise ConnectionError(str(cause)) from error
             if self._refusals and self._refusals.count > refused:
                 raise ToolFailed(

@@ -24,8 +24,8 @@ from mcp import ClientSession
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from ...host.secrets import mask
 from ...text import one_line
-from ..masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .session import ForgivingSession
 
@@ -50,7 +50,7 @@ _LAST = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?
 
 _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_BEGUN = re.compile(
+_PARTIAL_ESCAPE = re.compile(
     rb"(?:\\u[dD][89abAB][0-9a-fA-F]{2})?\\(?:u[0-9a-fA-F]{0,3})?|\\u[dD][89abAB][0-9a-fA-F]{2}"
 )
 _PAIR_LENGTH, _HALF_LENGTH = 12, 6
@@ -118,7 +118,7 @@ class WholeText:
         while (escape := text.find(b"\\", place)) >= 0:
             parts.append(text[place:escape])
             found = text[escape : escape + _PAIR_LENGTH]
-            if not final and len(found) < _PAIR_LENGTH and _BEGUN.fullmatch(found):
+            if not final and len(found) < _PAIR_LENGTH and _PARTIAL_ESCAPE.fullmatch(found):
                 self._held = found
                 return b"".join(parts)
             if _PAIR.match(found):
@@ -151,7 +151,7 @@ _LEAVE_S, _TERM_S, _KILL_S = 2.0, 1.0, 2.0
 
 
 async def start_child(
-    command: Sequence[str], given: Mapping[str, str], folder: str | None
+    command: Sequence[str], variables: Mapping[str, str], folder: str | None
 ) -> Process:
     """Start a process with three pipes, in a group of its own; it ends with this process on Linux.
 
@@ -164,7 +164,7 @@ async def start_child(
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        env={**own, **given},
+        env={**own, **variables},
         cwd=folder,
         # Ctrl-C on the terminal is this process's to hear, which ends its servers in order.
         start_new_session=True,
@@ -208,7 +208,7 @@ class ProcessTransport(ClientTransport):
         ended: Whether the server has closed its output: nothing more is answered.
         last_lines: The last lines of its standard error, which go to the debug log.
         strange: The last line of its standard output that is not a message; "" without any.
-        left: Set while nothing of it runs.
+        exited: Set while nothing of it runs.
     """
 
     def __init__(self, endpoint: McpEndpoint, server: StdioServer, most_bytes: int) -> None:
@@ -219,8 +219,8 @@ class ProcessTransport(ClientTransport):
         self.last_lines: deque[str] = deque(maxlen=_LAST_LINES)
         self.strange = ""
         self.exit_code: int | None = None
-        self.left = anyio.Event()
-        self.left.set()
+        self.exited = anyio.Event()
+        self.exited.set()
 
     @asynccontextmanager
     async def connect_session(
@@ -236,7 +236,7 @@ class ProcessTransport(ClientTransport):
         """
         server = self._server
         process = await start_child((server.command, *server.args), server.env, server.cwd)
-        self.left = anyio.Event()
+        self.exited = anyio.Event()
         # No await before the group: a cancellation there would leave the process alone.
         incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
@@ -254,7 +254,7 @@ class ProcessTransport(ClientTransport):
                 tasks.cancel_scope.cancel()
                 for stream in (incoming, read, write, outgoing):
                     stream.close()
-                self.left.set()
+                self.exited.set()
 
     async def _read(self, process: Process, to_session: _ToSession) -> None:
         output = cast("StreamReader", process.stdout)

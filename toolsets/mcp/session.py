@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +31,8 @@ __all__ = [
     "SchemaError",
     "ToolList",
     "described",
-    "given_names",
+    "distinct_names",
+    "quieten",
     "readable_result",
     "readable_tools",
     "usable_schema",
@@ -203,7 +205,7 @@ class ToolList:
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def given_names(own: Sequence[str]) -> dict[str, str]:
+def distinct_names(own: Sequence[str]) -> dict[str, str]:
     """Return the names of a server's tools by distinct ones that any model takes.
 
     A name that any model takes stays. Others that would be equal end with a hash, so that no name
@@ -211,12 +213,12 @@ def given_names(own: Sequence[str]) -> dict[str, str]:
     """
     own = tuple(dict.fromkeys(own))
     times = Counter(fitted(name) for name in own)
-    given: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for name in own:
         plain = fitted(name)
         is_own = plain == name or times[plain] == 1
-        given[plain if is_own else fitted(name, told_apart=True)] = name
-    return given
+        distinct[plain if is_own else fitted(name, with_hash=True)] = name
+    return distinct
 
 
 def described(
@@ -237,7 +239,7 @@ def described(
         if by_name.get(tool.name, tool) != tool:
             problems[tool.name] = "the server has another tool of that name, which is used"
         by_name.setdefault(tool.name, tool)
-    names, place = given_names([*by_name]), placed(endpoint.place)
+    names, place = distinct_names([*by_name]), placed(endpoint.place)
     definitions = {
         shown: ToolDefinition(
             name=shown,
@@ -281,7 +283,7 @@ def readable_result(result: Mapping[str, Any]) -> dict[str, Any]:
     What is not a content becomes a text that shows it.
     """
     read = dict(result)
-    if not _CONTENTS & set(read) and set(read) - _BESIDE:
+    if not _CONTENTS & set(read) and set(read) - _EXTRA_FIELDS:
         return read  # It is of another kind, such as a question.
     content: Any = read.get("content")
     structured = read.get("structuredContent")
@@ -301,7 +303,7 @@ def readable_result(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _CONTENTS = frozenset({"content", "structuredContent"})
-_BESIDE = frozenset({"_meta", "isError", "resultType"})
+_EXTRA_FIELDS = frozenset({"_meta", "isError", "resultType"})
 
 
 def _readable(part: Any) -> dict[str, Any]:
@@ -457,3 +459,28 @@ class ForgivingSession(VersionAwareClientSession):
             places = [each["loc"] for each in error.errors()]
             wrong |= {str(loc[loc.index(0) + 1]) for loc in places if 0 in loc[:-1]}
         return wrong
+
+
+_logger = logging.getLogger("prefect_swarm.toolsets")
+
+
+class _ToDebug(logging.Filter):
+    """Takes what the library says of a server's faults to our debug log: errors tell it as well."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        _logger.debug("%s: %s", record.name, record.getMessage())
+        return False
+
+
+_to_debug = _ToDebug()
+
+
+def quieten() -> None:
+    """Keep what the libraries log of servers' faults off the terminal."""
+    for name in (
+        "mcp.client.streamable_http",
+        "mcp.client.sse",
+        "mcp.client.auth.oauth2",
+        "httpx2",
+    ):
+        logging.getLogger(name).addFilter(_to_debug)

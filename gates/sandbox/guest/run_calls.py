@@ -53,8 +53,8 @@ def perform(job: dict[str, Any], report: SendRecord, describe: DescribeException
     for at, call in enumerate(job["calls"]):
         report({"starts": call})
         try:
-            given = _evaluate(call, dict(names))
-            report({"call": at, "gave": _bounded(encode(given))})
+            outcome = _evaluate(call, dict(names))
+            report({"call": at, "gave": _bounded(encode(outcome))})
         except BaseException as error:  # noqa: BLE001
             report({"call": at, "raised": describe(error)})
     return True
@@ -116,8 +116,8 @@ def _other(value: Any, depth: int) -> object:
 
 
 def _evaluate(call: str, names: dict[str, Any]) -> object:
-    given = eval(compile(call.strip(), "<example>", "eval", dont_inherit=True), names)  # noqa: S307 - this is the sandbox
-    return asyncio.run(given) if inspect.iscoroutine(given) else given
+    outcome = eval(compile(call.strip(), "<example>", "eval", dont_inherit=True), names)  # noqa: S307 - this is the sandbox
+    return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
 
 
 def _bounded(tree: object) -> object:

@@ -135,8 +135,8 @@ class _Reporter:
         if not inspect.iscoroutinefunction(pyfuncitem.obj):
             return None
         wanted = inspect.signature(pyfuncitem.obj).parameters
-        given = {name: pyfuncitem.funcargs[name] for name in wanted if name in pyfuncitem.funcargs}
-        value = asyncio.run(pyfuncitem.obj(**given))
+        params = {name: pyfuncitem.funcargs[name] for name in wanted if name in pyfuncitem.funcargs}
+        value = asyncio.run(pyfuncitem.obj(**params))
         if value is not None:
             pytest.fail(f"{_RETURNS} ({value!r})", pytrace=False)
         return True
@@ -263,9 +263,9 @@ class _DoctestItem(pytest.Item):
             example = failure.example
             self.line = first + example.lineno
             wanted = example.want.strip() or "nothing"
-            given = failure.got.strip() or "nothing"
+            actual = failure.got.strip() or "nothing"
             raise AssertionError(
-                f"{example.source.strip()} gave {given}, expected {wanted}"
+                f"{example.source.strip()} gave {actual}, expected {wanted}"
             ) from None
         except doctest.UnexpectedException as failure:
             self.line = first + failure.example.lineno

@@ -56,9 +56,9 @@ def _live(config: Config, blobs: list[bytes], outer: socket.socket) -> bytes:
         os.close(handle)
     status, cpu_s = _outlive(program, endings, outer)
     duration = time.monotonic() - started
-    kept = _collect(config["keep"], config["disk_bytes"])
-    header = {"status": status, "cpu_s": cpu_s, "duration_s": duration, "files": list(kept)}
-    return pack(header, list(kept.values()))
+    collected = _collect(config["keep"], config["disk_bytes"])
+    header = {"status": status, "cpu_s": cpu_s, "duration_s": duration, "files": list(collected)}
+    return pack(header, list(collected.values()))
 
 
 def _prepare(config: Config, blobs: list[bytes]) -> list[int]:
@@ -163,13 +163,13 @@ def _reap(program: int) -> tuple[int, float] | None:
 
 def _collect(names: list[str], room: int) -> dict[str, bytes]:
     """Read the regular files among `names` that fit into `room` bytes together."""
-    kept: dict[str, bytes] = {}
+    collected: dict[str, bytes] = {}
     for name in names:
         content = _read(name, room)
         if content is not None:
             room -= len(content)
-            kept[name] = content
-    return kept
+            collected[name] = content
+    return collected
 
 
 def _read(name: str, room: int) -> bytes | None:

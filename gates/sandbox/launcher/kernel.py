@@ -42,7 +42,7 @@ NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
 RDONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8
 MS_REC, MS_PRIVATE, MS_REMOUNT, MS_BIND = 0x4000, 0x40000, 0x20, 0x1000
 # What a mount has already may not be taken from it: as statvfs names it, and as mount does.
-KEPT = ((1024, 1024), (2048, 2048), (4096, 1 << 21))
+PRESERVED = ((1024, 1024), (2048, 2048), (4096, 1 << 21))
 MNT_DETACH = 2
 
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
@@ -125,7 +125,7 @@ def make_mounts_private() -> None:
 def make_read_only(path: str) -> None:
     """Make the mount at `path`, a device's, one through which its node can't be changed."""
     has = os.statvfs(path).f_flag
-    flags = sum(as_mount for as_statvfs, as_mount in KEPT if has & as_statvfs)
+    flags = sum(as_mount for as_statvfs, as_mount in PRESERVED if has & as_statvfs)
     flags |= MS_REMOUNT | MS_BIND | RDONLY | NOSUID | NOEXEC
     mount("none", path, "none", flags)
 
@@ -190,5 +190,5 @@ def install_filter(code: bytes) -> None:
     class Filter(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
 
-    given = Filter(len(code) // 8, ctypes.addressof(buffer))
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_void_p(ctypes.addressof(given)))
+    program = Filter(len(code) // 8, ctypes.addressof(buffer))
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_void_p(ctypes.addressof(program)))

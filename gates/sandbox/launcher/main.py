@@ -43,11 +43,11 @@ def main() -> None:
         if role == "init":
             init(config, blobs, line)
         config["nice"] = _raise_priority()
-        report, kept = _Sandbox(config, blobs, line).run()
+        report, returned = _Sandbox(config, blobs, line).run()
     except BaseException as problem:  # noqa: BLE001 - reported to the parent, which raises it
-        report, kept = {"error": f"{type(problem).__name__}: {problem}"}, []
+        report, returned = {"error": f"{type(problem).__name__}: {problem}"}, []
     with contextlib.suppress(OSError):  # The parent is gone.
-        line.sendall(pack(report, kept))
+        line.sendall(pack(report, returned))
     # All is said; the interpreter's own end would take longer than the kernel's.
     os._exit(0)
 

@@ -211,7 +211,7 @@ class Group:
     """Made below a delegated group, joined by PID 1 before it does anything, removed at the end."""
 
     def __init__(self, parent: str, memory_bytes: int, processes: int) -> None:
-        _remove_left(parent)
+        _remove_orphans(parent)
         self._folder = f"{parent}/{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
         os.mkdir(self._folder)
         try:
@@ -258,7 +258,7 @@ class Group:
         return {}
 
 
-def _remove_left(parent: str) -> None:
+def _remove_orphans(parent: str) -> None:
     """Remove the groups of launchers that were killed."""
     for name in os.listdir(parent):
         if name.startswith(_NAME) and not os.path.exists(f"/proc/{name.split('-')[3]}"):

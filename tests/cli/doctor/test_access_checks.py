@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from answering_server import Fixed, answering_server
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
-from prefect_swarm.cli.doctor.check import check_access
+from prefect_swarm.cli.doctor.prefect_checks import check_access
 from prefect_swarm.flows.prefect_io.server_access import (
     Opening,
     find_opening,

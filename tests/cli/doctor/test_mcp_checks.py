@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 from oauth_mcp_server import oauth_server
-from prefect_swarm.cli.doctor.check import Check
-from prefect_swarm.cli.doctor.tool_checks import check_mcp
+from prefect_swarm.cli.doctor.checks import Check, check_mcp
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
 from raw_mcp_server import TOOLS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.cli.doctor.engine_checks import check_model_memory, findings
+from prefect_swarm.cli.doctor.checks import check_model_memory, findings
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.models.llama.residency import MemoryUse, Resident
 from prefect_swarm.models.llama.sizing import BUDGET_VARIABLE

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prefect_swarm.cli.doctor.engine_checks import check_slots, measure_again
+from prefect_swarm.cli.doctor.checks import check_slots, measure_again
 from prefect_swarm.models.llama import slot_speeds
 from prefect_swarm.models.llama.api import EngineConfig
 from prefect_swarm.models.llama.gguf import demo_model_path

@@ -143,7 +143,7 @@ def test_what_was_learned_of_the_forgotten_is_gone_too(filled: Path, invoke: Inv
 def test_while_another_process_builds_the_index_it_waits_and_then_says_so(
     filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
+    monkeypatch.setattr("prefect_swarm.memory.store._PATIENCE_S", 0.0)
     with consolidation_lock(filled / "memory") as ours:
         assert ours
         result = invoke("memory", "rebuild")
@@ -155,7 +155,7 @@ def test_forgetting_that_leaves_the_index_says_so_and_can_be_finished(
     filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_json(invoke, "rebuild")
-    monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
+    monkeypatch.setattr("prefect_swarm.memory.store._PATIENCE_S", 0.0)
     with consolidation_lock(filled / "memory"):
         result = invoke("memory", "forget", "--containing", WORD, "--yes")
     assert result.exit_code == 1

@@ -124,7 +124,7 @@ def test_stats_and_doctor_show_what_is_left_until_it_is_finished(
 def test_an_index_that_another_process_builds_is_named_and_goes_with_a_vacuum(
     memory: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
+    monkeypatch.setattr("prefect_swarm.memory.store._PATIENCE_S", 0.0)
     with consolidation_lock(memory):
         result = invoke("memory", *FORGET)
         left = with_the_word(memory)

@@ -15,6 +15,7 @@ from prefect_swarm.store.events import (
     AskedEvent,
     BeganEvent,
     EndedEvent,
+    ExpandedEvent,
     FinishedEvent,
     PlannedEvent,
     PlannedStep,
@@ -298,3 +299,94 @@ def test_an_attempt_that_waits_in_its_middle_runs_no_more() -> None:
 def test_questions_and_answers_have_lines_of_their_own() -> None:
     assert "Waiting for approval: S1 Ann, before it begins." in last_line((*BEGIN, ASKED))
     assert "S1 is approved: good" in last_line((*BEGIN, ASKED, ANSWERED))
+
+
+# --- steps with members ---------------------------------------------------------------------------
+
+SPREAD = (
+    BEGIN[0],
+    PlannedEvent(
+        at=101.0,
+        steps=(
+            PlannedStep(id="S1", agent="Ann"),
+            PlannedStep(id="S2", agent="Bob", upstream=("S1",)),
+            PlannedStep(id="S3", agent="Ann", upstream=("S2",)),
+        ),
+    ),
+    started("S1"),
+    S1_DONE,
+)
+
+
+def expanded(count: int) -> ExpandedEvent:
+    members = (
+        PlannedStep(id=f"S2[{number}]", agent="Bob", label=f"Paper {number}")
+        for number in range(1, count + 1)
+    )
+    return ExpandedEvent(at=106.0, step="S2", steps=tuple(members))
+
+
+def ended_member(number: int, kind: str = "succeeded") -> EndedEvent:
+    update = {"step": f"S2[{number}]", "kind": kind, "started_at": 106.0, "ended_at": 109.0}
+    return S1_DONE.model_copy(update={**update, "at": 109.0})
+
+
+def lines_of(board: Board, lines: int = 9) -> list[str]:
+    console = Console(file=StringIO(), width=140)
+    console.print(draw(board, 112.0, lines, "", ""))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+def test_a_step_with_members_has_one_line_with_a_bar_and_its_failures() -> None:
+    working = [started(f"S2[{number}]", 110.0) for number in (4, 5)]
+    ends = [ended_member(1), ended_member(2, "failed"), ended_member(3)]
+    board = after((*SPREAD, expanded(20), *ends, *working))
+    lines = [line for line in lines_of(board) if "S2" in line]
+    assert len([line for line in lines if line.strip().startswith("*") or " S2 " in line[:8]]) == 1
+    assert "██▒░░···············" in lines[0]
+    assert "2 of 20 instances done, 1 failed, 2 running: S2[2]" in lines[0]
+    assert not any("S2[4]" in line and "Bob" in line for line in lines)
+
+
+def test_steps_are_counted_without_members_and_running_ones_with_them() -> None:
+    board = after((*SPREAD, expanded(20), *(started(f"S2[{n}]", 110.0) for n in (1, 2, 3))))
+    assert any("1 of 3 steps over · 3 running" in line for line in lines_of(board))
+
+
+def test_a_line_of_members_has_their_time_and_tokens() -> None:
+    board = after((*SPREAD, expanded(2), ended_member(1), started("S2[2]", 110.0)))
+    row = board.shown[1]
+    assert row.work_s(112.0) == 3.0 + 2.0
+    assert row.tokens == 7
+
+
+def test_what_needs_a_step_waits_for_its_end_and_not_for_one_member() -> None:
+    events = (*SPREAD, expanded(2), ended_member(1), ended_member(2))
+    board = after(events)
+    assert (board.rows["S2"].status, board.rows["S3"].status) == ("running", "waiting")
+    board = reduce(board, ended("succeeded", "S2", 110.0, reason="2 of 2 instances succeeded"))
+    assert (board.rows["S2"].status, board.rows["S3"].status) == ("succeeded", "ready")
+
+
+def test_the_critical_path_goes_through_members() -> None:
+    events = (*SPREAD, expanded(2), ended_member(1), ended("succeeded", "S2", 110.0))
+    third = S1_DONE.model_copy(update={"step": "S3", "started_at": 110.0, "ended_at": 112.0})
+    assert running_path(after((*events, third)), 112.0).steps == ("S1", "S2[1]", "S3")
+
+
+def test_a_long_critical_path_is_written_briefly() -> None:
+    steps = tuple(
+        PlannedStep(id=f"S{n}", agent="Ann", upstream=(f"S{n - 1}",) if n > 1 else ())
+        for n in range(1, 41)
+    )
+    ends = (S1_DONE.model_copy(update={"step": step.id}) for step in steps)
+    board = after((BEGIN[0], PlannedEvent(at=101.0, steps=steps), *ends))
+    path = next(line for line in lines_of(board, 50) if "critical path so far" in line)
+    assert path.endswith("S11 > … > S40")
+
+
+def test_a_thousand_members_are_one_line() -> None:
+    board = after((*SPREAD, expanded(1000), *(ended_member(n, "failed") for n in range(1, 500))))
+    lines = lines_of(board)
+    assert len(lines) < 12
+    assert any("499 failed: S2[1] to S2[499]" in line for line in lines)

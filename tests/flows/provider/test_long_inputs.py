@@ -39,7 +39,7 @@ def refuses(asked: Asked) -> Reply:
     return Reply("I'm sorry, but I can't help with that.") if is_summary(asked) else works(asked)
 
 
-def left_out_of(result: SwarmResult) -> tuple[Omission, ...]:
+def omissions_of(result: SwarmResult) -> tuple[Omission, ...]:
     return steps_of(result)["S2"].attempts[0].left_out
 
 
@@ -52,7 +52,7 @@ def reading(server: ProviderServer) -> str:
 def test_a_long_input_is_cut_and_the_attempt_says_by_how_much() -> None:
     with serving(works) as server:
         result = run_at(server, _TWO, max_input_tokens=_ROOM)
-    (left,) = left_out_of(result)
+    (left,) = omissions_of(result)
     assert (left.name, left.of, left.summarised) == ("S1", tokens_of(_LONG), False)
     assert left.of - left.tokens <= _ROOM
     assert f"\n{_LONG[:300]}" in reading(server)
@@ -64,7 +64,7 @@ def test_a_long_input_is_summarised_by_the_worker() -> None:
         result = run_at(server, _TWO, max_input_tokens=_ROOM, policy={"long_inputs": "summarise"})
     assert result.status == "completed"
     assert any(is_summary(asked) for asked in server.asked)
-    (left,) = left_out_of(result)
+    (left,) = omissions_of(result)
     assert (left.name, left.of, left.summarised) == ("S1", tokens_of(_LONG), True)
 
 
@@ -108,14 +108,14 @@ def test_an_input_that_no_worker_summarises_is_cut() -> None:
     assert f"\n{_LONG[:300]}" in read
     assert "I can't help" not in read
     assert "in at most" not in read
-    assert [left.summarised for left in left_out_of(result)] == [False]
+    assert [left.summarised for left in omissions_of(result)] == [False]
     assert result.cost.calls == len(server.asked)
 
 
 def test_inputs_that_fit_are_read_as_they_are() -> None:
     with serving(works) as server:
         result = run_at(server, _TWO, max_input_tokens=5000, policy={"long_inputs": "summarise"})
-    assert (left_out_of(result), len(server.asked)) == ((), 2)
+    assert (omissions_of(result), len(server.asked)) == ((), 2)
     assert _LONG in reading(server)
 
 
@@ -128,6 +128,6 @@ def test_an_input_that_a_step_names_is_summarised_too() -> None:
     with serving(works) as server:
         result = run_at(server, plan, max_input_tokens=_ROOM, policy={"long_inputs": "summarise"})
     assert result.status == "completed"
-    assert {left.name for left in left_out_of(result)} == {"S1", "old/log.txt"}
+    assert {left.name for left in omissions_of(result)} == {"S1", "old/log.txt"}
     assert reading(server).startswith("Input old/log.txt:\n")
     assert "Calm." not in reading(server)

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from prefect_swarm.gates.python.run import Calls, run_jobs, supervisor_ready
 from prefect_swarm.gates.sandbox import Program, SandboxLimits, spawn
-from prefect_swarm.gates.sandbox import spawn as ahead
 from prefect_swarm.gates.sandbox.launched import launch
 from prefect_swarm.gates.sandbox.launcher.wire import Allowance, pack
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend, StartedProgram, use
@@ -50,21 +49,21 @@ def until_it_waits(started: StartedProgram) -> None:
 
 def test_each_is_used_once_and_the_next_is_started(backend: SandboxBackend, marker: str) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.prestarted(*given):
+    with spawn.prestarted(*given):
         for text in (b"first", b"second"):
-            started = ahead.take(*given)
+            started = spawn.take(*given)
             assert started is not None
-            assert ahead.take(*given) is None
+            assert spawn.take(*given) is None
             result = asyncio.run(use(started, text, WITHIN))
             assert result.stdout == f"waits\n{text.decode()}\n"
-            ahead.start_next()
+            spawn.start_next()
 
 
 def test_nothing_counts_before_it_is_used(backend: SandboxBackend, marker: str) -> None:
     busy = f"import time\nwhile time.process_time() < 1.2:\n    pass\n{ECHO}"
     given = (backend, program(marker, busy), LIMITS)
-    with ahead.prestarted(*given):
-        started = ahead.take(*given)
+    with spawn.prestarted(*given):
+        started = spawn.take(*given)
         assert started is not None
         until_it_waits(started)
         result = asyncio.run(use(started, b"in time", SandboxLimits(cpu_s=0.8, wall_s=60)))
@@ -92,8 +91,8 @@ def test_its_limits_hold_from_then_on(
     code: str, limits: SandboxLimits, exceeded: str | None, backend: SandboxBackend, marker: str
 ) -> None:
     given = (backend, program(marker, f"import sys; sys.stdin.read()\n{code}"), LIMITS)
-    with ahead.prestarted(*given):
-        started = ahead.take(*given)
+    with spawn.prestarted(*given):
+        started = spawn.take(*given)
         assert started is not None
         result = asyncio.run(use(started, b"", limits))
     assert (result.exceeded, result.succeeded) == (exceeded, False)
@@ -101,8 +100,8 @@ def test_its_limits_hold_from_then_on(
 
 def test_what_is_not_used_ends_with_the_need_for_it(backend: SandboxBackend, marker: str) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.prestarted(*given), ahead.prestarted(*given):
-        started = ahead._wanted()
+    with spawn.prestarted(*given), spawn.prestarted(*given):
+        started = spawn._wanted()
         assert started is not None
         assert started.started is not None
         until_it_waits(started.started)
@@ -112,10 +111,10 @@ def test_what_is_not_used_ends_with_the_need_for_it(backend: SandboxBackend, mar
 def test_it_ends_with_the_process_that_started_it(backend: SandboxBackend, marker: str) -> None:
     code = (
         "import os, signal, sys\n"
-        "from prefect_swarm.gates.sandbox import Program, SandboxLimits, ahead\n"
+        "from prefect_swarm.gates.sandbox import Program, SandboxLimits, spawn\n"
         "from prefect_swarm.gates.sandbox.spawn import SandboxBackend\n"
         f"program = Program(('python', '-c', {ECHO!r}, '-'.join(sys.argv[1:])))\n"
-        f"with ahead.prestarted({backend!r}, program, SandboxLimits(cpu_s=60)):\n"
+        f"with spawn.prestarted({backend!r}, program, SandboxLimits(cpu_s=60)):\n"
         "    print('started', flush=True)\n"
         "    signal.pause()\n"
     )
@@ -138,13 +137,13 @@ def test_a_thread_has_its_own_and_a_process_no_more_than_two(marker: str) -> Non
 
     def keep() -> tuple[bool, bool]:
         given = (backend, program(marker), LIMITS)
-        with ahead.prestarted(*given):
+        with spawn.prestarted(*given):
             started.wait()
-            wanted = ahead._wanted()
+            wanted = spawn._wanted()
             assert wanted is not None
             has = wanted.started is not None
             ready.wait(100)
-        return has, ahead.take(*given) is None
+        return has, spawn.take(*given) is None
 
     with ThreadPoolExecutor(3) as pool:
         found = [pool.submit(keep) for _ in range(3)]
@@ -158,28 +157,28 @@ def test_what_would_be_started_otherwise_now_is_not_used(
     backend: SandboxBackend, marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.prestarted(*given):
+    with spawn.prestarted(*given):
         monkeypatch.setattr(spawn, "environment", lambda: {"PATH": "/usr/bin", "NEW": "1"})
-        assert ahead.take(*given) is None
+        assert spawn.take(*given) is None
 
 
 def test_what_has_ended_meanwhile_is_not_used(backend: SandboxBackend, marker: str) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.prestarted(*given):
-        wanted = ahead._wanted()
+    with spawn.prestarted(*given):
+        wanted = spawn._wanted()
         assert wanted is not None
         assert wanted.started is not None
         process = wanted.started.launched._process
         process.kill()
         process.wait()
-        assert ahead.take(*given) is None
+        assert spawn.take(*given) is None
 
 
 def test_jobs_find_nothing_of_those_before_them_in_a_supervisor_that_waited() -> None:
     code = "def f():\n    open('/tmp/x', 'a').write('x')\n    return open('/tmp/x').read()\n"
     with supervisor_ready():
         for _ in range(2):
-            waited = ahead._wanted()
+            waited = spawn._wanted()
             assert waited is not None
             before = waited.started
             assert before is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from grammar_reader import GrammarReader
 from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest, LocalTool, Message
 from prefect_swarm.models.llama.engine import get_engine
 from prefect_swarm.models.llama.tool_calls import Style, parse_answer
-from prefect_swarm.models.llama.turn_grammar import call_grammar
+from prefect_swarm.models.llama.turn_grammar import CallRules
 
 CITY: dict[str, Any] = {
     "type": "object",
@@ -34,6 +35,11 @@ def written(style: Style, name: str, arguments: Any) -> str:
     key = "parameters" if style == "parameters" else "arguments"
     call = json.dumps({"name": name, key: arguments})
     return {"tags": f"<tool_call>\n{call}\n</tool_call>", "list": f"[{call}]"}.get(style, call)
+
+
+def call_grammar(tools: Sequence[LocalTool], style: Style, *, several: bool = False) -> str:
+    calls = CallRules(tools, style, several=several)
+    return calls.rules.grammar(calls.whole)
 
 
 @pytest.mark.parametrize("style", STYLES)

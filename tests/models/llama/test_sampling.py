@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from prefect_swarm.models.llama import native as native_module
-from prefect_swarm.models.llama import sampling
 from prefect_swarm.models.llama.api import EngineConfig, GeneratedText, GenerateRequest, LocalTool
 from prefect_swarm.models.llama.batcher import Batcher
-from prefect_swarm.models.llama.native import Logits, Native
-from prefect_swarm.models.llama.sampling import likeliest
+from prefect_swarm.models.llama.native import Logits, Native, likeliest
 from prefect_swarm.models.llama.slots import Job
 from prefect_swarm.models.llama.turn_grammar import turn_grammar
 
@@ -55,7 +53,7 @@ def test_what_is_chosen_from_the_likeliest_is_what_is_chosen_from_all(
         for count in (None, 0):
             with monkeypatch.context() as patched:
                 if count is not None:
-                    patched.setattr(sampling, "likeliest", _all)
+                    patched.setattr(native_module, "likeliest", _all)
                 texts.append(_answer(native, request))
     finally:
         native.close()
@@ -112,7 +110,7 @@ def test_a_special_token_that_begins_a_call_has_its_text(
     shallow_path: Path, monkeypatch: pytest.MonkeyPatch, marks: tuple[str, ...], text: bytes
 ) -> None:
     """Else whoever reads the answer would not see where the call begins."""
-    monkeypatch.setattr(native_module, "CALL_MARKS", marks)
+    monkeypatch.setattr(native_module, "_CALL_MARKS", marks)
     native = Native(shallow_path, EngineConfig(n_ctx=128, n_slots=1))
     try:
         (token,) = native.tokenize("<|im_start|>")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prefect_swarm.parl.data.__main__ import main
-from prefect_swarm.parl.data.check import check_pattern, depth, width
+from prefect_swarm.parl.data.__main__ import check_pattern, depth, main, width
 
 from .conftest import ReadPattern
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.parl.data.check import check_pattern
+from prefect_swarm.parl.data.__main__ import check_pattern
 from prefect_swarm.parl.data.expand import expand, seeded_random
 from prefect_swarm.parl.data.generate import generate, kinds, patterns, split
 from prefect_swarm.parl.data.noise import add_noise

@@ -106,7 +106,7 @@ def test_the_loss_is_the_cross_entropy_of_the_plans(base: Base) -> None:
 def test_in_16_bits_long_and_short_examples_are_as_served(
     short: int, base: Base, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prefect_swarm.parl.train.attention._SHORT", short)
+    monkeypatch.setattr("prefect_swarm.parl.train.model._SHORT", short)
     example, adapter = example_of(base), new_adapter(base, 4, 8.0, 0)
     with torch.no_grad():
         ours = Model(base, torch.bfloat16).logits(pack([example]), adapter).float().numpy()

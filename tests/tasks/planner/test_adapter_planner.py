@@ -15,15 +15,10 @@ from prefect_swarm.models.llama.engine import close_engines
 from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.plan.task_ir import PlanRules, TaskIR, parse_plan
-from prefect_swarm.tasks.planner.adapter_planner import (
-    SAMPLES,
-    THRESHOLD,
-    AdapterDraft,
-    AdapterPlanner,
-)
 from prefect_swarm.tasks.planner.conversation import PlanContext
 from prefect_swarm.tasks.planner.line_format import read_lines
 from prefect_swarm.tasks.planner.plan_score import score
+from prefect_swarm.tasks.planner.planners import SAMPLES, THRESHOLD, AdapterDraft, AdapterPlanner
 from prefect_swarm.tasks.planner.task import planner_for
 from pydantic_ai.models import Model
 from pydantic_ai.models.wrapper import WrapperModel
@@ -69,7 +64,7 @@ def test_a_bad_plan_is_sampled_again_and_the_best_is_taken(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     model = ScriptedModel(BAD, "No plan", GOOD)
-    with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.adapter_planner"):
+    with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.planners"):
         draft = _draft(COMPARE, WrapperModel(model), seed=7, samples=3)
     assert len(draft.plan.steps) == 3
     assert [candidate.text for candidate in draft.written] == [BAD, "No plan", GOOD]
@@ -91,7 +86,7 @@ def test_what_a_local_model_leaves_out_is_repaired_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     objective = "Write an ode to the harbour of Split"
-    with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.adapter_planner"):
+    with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.planners"):
         draft = _draft(objective, ScriptedModel("1. Poet: Write an ode to Split"), samples=1)
     assert draft.plan.steps[0].prompt == objective
     assert draft.choice.repairs == ("S1 asks what the objective asks",)

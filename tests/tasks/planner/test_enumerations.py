@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.planner.plan_coverage import Listing, listed_items, lists
+from prefect_swarm.tasks.planner.plan_coverage import Listing, lists
 
 
 def items(listing: Listing) -> list[str]:
@@ -54,21 +54,3 @@ def test_two_words_around_an_and_are_not_surely_a_list() -> None:
 @given(st.text())
 def test_any_text_can_be_looked_through(text: str) -> None:
     assert all(len(listing.items) > 1 for listing in lists(text))
-
-
-@pytest.mark.parametrize(
-    ("objective", "things"),
-    [
-        ("Compare tea, coffee and water as drinks for the morning", ("tea", "coffee", "water")),
-        ("1. Draw a house 2. Draw a boat", ("Draw a house", "Draw a boat")),
-        ("Plan a party:\n- food\n- music", ("food", "music")),
-        ("Plan a trip: food, museums and walks", ("food", "museums", "walks")),
-        ("Should we take Linux or Windows? Look at both", ("Linux", "Windows")),
-        ("Write a poem, then translate it", ("Write a poem", "translate it")),
-        ("Find the leak. Repair it", ("Find the leak", "Repair it")),
-        ("Explain how a motor works", ()),
-        ("", ()),
-    ],
-)
-def test_the_things_an_objective_is_about(objective: str, things: tuple[str, ...]) -> None:
-    assert listed_items(objective) == things

@@ -14,9 +14,10 @@ from prefect_swarm.errors import NoPlanError
 from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft, instructions
 from prefect_swarm.tasks.planner.facts import listing, notes_of
-from prefect_swarm.tasks.planner.structured import StructuredPlanner, plan_grammar, plan_shape
+from prefect_swarm.tasks.planner.grammar import plan_grammar, plan_shape
+from prefect_swarm.tasks.planner.planned import plan_schema
+from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.tasks.planner.task import PlanRequest
-from prefect_swarm.tasks.planner.written import plan_schema
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 

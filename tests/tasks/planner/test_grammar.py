@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
-from prefect_swarm.tasks.planner.structured import GrammarPlanner, _up_to, plan_grammar
+from prefect_swarm.tasks.planner.grammar import plan_grammar, up_to
+from prefect_swarm.tasks.planner.planned import WrittenPlan
+from prefect_swarm.tasks.planner.planners import GrammarPlanner
 from prefect_swarm.tasks.planner.task import planner_for
-from prefect_swarm.tasks.planner.written import WrittenPlan
 from pydantic_ai.models.wrapper import WrapperModel
 from scripted_local import ScriptedModel
 
@@ -81,7 +82,7 @@ def test_a_second_broken_plan_is_an_error() -> None:
 
 @given(st.integers(1, 2000), st.integers(0, 3000))
 def test_the_numbers_up_to_a_largest_are_those_and_no_others(largest: int, number: int) -> None:
-    assert _admits(_up_to(largest), str(number)) == (1 <= number <= largest)
+    assert _admits(up_to(largest), str(number)) == (1 <= number <= largest)
 
 
 def _admits(rule: str, text: str) -> bool:
@@ -158,3 +159,76 @@ def test_llama_takes_plans_as_models_write_them(reader: GrammarReader, text: str
 )
 def test_llama_refuses_what_breaks_a_rule(reader: GrammarReader, text: str) -> None:
     assert not reader.accepts(plan_grammar(RULES), text)
+
+
+FOUND = '{"type": "object", "properties": {"papers": {"type": "array"}, "kind": {}}}'
+FIRST = {"output": {"kind": "json", "json_schema": FOUND}}
+BOTH = {"agent": "", "prompt": "", "depends_on": [1]}
+
+
+def _program(first: dict[str, Any], second: dict[str, Any]) -> str:
+    plan = _plan([], [1])
+    plan["assign_task"] = [
+        {**task, **words} for task, words in zip(plan["assign_task"], (first, second), strict=True)
+    ]
+    return json.dumps(plan, ensure_ascii=False)
+
+
+INNER = [
+    {"agent": "Pilot", "prompt": "Sound it.", "depends_on": [], "output": {"kind": "text"}},
+    {"agent": "Pilot", "prompt": "Chart it.", "depends_on": [1]},
+]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"for_each": {"items": "S1", "at": "/papers"}},
+        {"for_each": {"items": "S1", "at": "/papers", "where": {"at": "/year", "over": 2000.5},
+                      "key": "/url", "max_items": 30, "too_many": "first", "at_least": 0.9}},
+        {"for_each": {"items": ["Kiel", "Hull"]}},
+        {"when": {"step": "S1", "at": "/kind", "is": "bug"}},
+        {"when": {"all": [{"step": "S1", "at": "/kind", "is_not": None},
+                          {"not": {"step": "S1", "at": "/kind", "in": ["bug", 3, True]}}]}},
+        {"when": {"step": "S1", "at": "/papers", "empty": False, "exists": True}},
+        {"repeat": {"until": {"at": "", "matches": "done"}, "max_rounds": 3, "at_end": "partial"}},
+        {**FIRST, "repeat": {"until": "no_new_items", "at": "/papers", "key": ""}},
+        {**BOTH, "for_each": {"items": "S1", "at": "/papers"},
+         "plan": {"assign_task": INNER, "final_step": 2}},
+        {**BOTH, "collect": "list"},
+        {"review": {"agent": "Pilot", "votes": 3, "pass": 2, "instructions": "Refute it."},
+         "best_of": {"samples": 3, "judge": "gates"}},
+    ],
+)  # fmt: skip
+def test_llama_takes_what_depends_on_what_is_found(
+    reader: GrammarReader, words: dict[str, Any]
+) -> None:
+    text = _program(FIRST, words)
+    assert reader.accepts(plan_grammar(RULES, program=True), text)
+    assert not reader.accepts(plan_grammar(RULES), text) or words.keys() <= {"output"}
+    WrittenPlan.model_validate_json(text).plan(OBJECTIVE, RULES)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"for_each": "S1"},
+        {"for_each": {"at": "/papers"}},
+        {"for_each": {"items": []}},
+        {"when": "S1.kind == 'bug'"},
+        {"when": {"step": "S1", "at": "/kind"}},
+        {"repeat": {"max_rounds": 3}},
+        {"collect": "zip"},
+        {"best_of": {"samples": 1}},
+        {**BOTH, "plan": {"assign_task": []}},
+    ],
+)
+def test_llama_refuses_words_in_another_form(reader: GrammarReader, words: dict[str, Any]) -> None:
+    assert not reader.accepts(plan_grammar(RULES, program=True), _program(FIRST, words))
+
+
+@pytest.mark.model
+def test_llama_takes_a_plain_plan_where_the_words_are_offered(reader: GrammarReader) -> None:
+    assert reader.accepts(plan_grammar(RULES, program=True), _with())

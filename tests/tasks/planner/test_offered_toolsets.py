@@ -18,9 +18,9 @@ from prefect_swarm.tasks.planner.facts import (
     toolset_fact,
 )
 from prefect_swarm.tasks.planner.facts_text import facts_text
-from prefect_swarm.tasks.planner.structured import plan_grammar, plan_shape
+from prefect_swarm.tasks.planner.grammar import plan_grammar, plan_shape
+from prefect_swarm.tasks.planner.planned import WrittenPlan, plan_schema
 from prefect_swarm.tasks.planner.task import PlanRequest, _key
-from prefect_swarm.tasks.planner.written import WrittenPlan, plan_schema
 from pydantic_ai.tools import ToolDefinition
 
 NOTHING = PlanRules(max_steps=3, toolsets=frozenset())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.plan.task_ir import PlanRules, TaskIR
 from prefect_swarm.tasks.planner.partial import PlanText, plan_so_far
-from prefect_swarm.tasks.planner.written import WrittenPlan
+from prefect_swarm.tasks.planner.planned import WrittenPlan
 
 OBJECTIVE = "Compare things"
 TEXTS = st.text(st.sampled_from('ab {}[]"\\:,é\n'), min_size=1, max_size=12).map(lambda t: f"x{t}")

@@ -7,7 +7,7 @@ import json
 
 from prefect_swarm.models.remote import AgentModel
 from prefect_swarm.tasks.planner.conversation import PlanContext
-from prefect_swarm.tasks.planner.structured import StructuredPlanner
+from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.tasks.planner.task import planner_for
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.plan.task_ir import TaskIR
-from prefect_swarm.tasks.planner.written import WrittenPlan
+from prefect_swarm.tasks.planner.planned import WrittenPlan
 from recorded_plans import RecordedPlan, recorded_plans
 
 PLANS = recorded_plans()

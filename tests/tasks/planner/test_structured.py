@@ -11,7 +11,7 @@ import pytest
 from prefect_swarm.errors import InputError, NoPlanError, PlanError
 from prefect_swarm.plan.task_ir import Example, PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
-from prefect_swarm.tasks.planner.structured import StructuredPlanner
+from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from pydantic_ai.exceptions import ModelAuthenticationError, ModelRequestRejectedError
 from pydantic_ai.messages import (
     FinishReason,

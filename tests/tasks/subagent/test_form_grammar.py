@@ -11,7 +11,7 @@ from prefect_swarm.gates.base import Subject
 from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.plan.task_ir import Form, Output
-from prefect_swarm.tasks.subagent.request_settings import form_grammar
+from prefect_swarm.tasks.subagent.asking import form_grammar
 from pydantic_ai import Agent
 
 ASKED: dict[Form, str] = {

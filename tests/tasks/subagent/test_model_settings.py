@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from prefect_swarm.tasks.subagent.asking import settings_of
 from prefect_swarm.tasks.subagent.request import SubagentRequest
-from prefect_swarm.tasks.subagent.request_settings import settings_of
 
 BASE = SubagentRequest(
     key="k",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.plan.task_ir import Example, Output
-from prefect_swarm.tasks.subagent.request_settings import output_requirements
+from prefect_swarm.tasks.subagent.asking import output_requirements
 
 
 @pytest.mark.parametrize(

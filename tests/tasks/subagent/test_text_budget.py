@@ -11,7 +11,7 @@ from prefect_swarm.tasks.subagent.request import (
     SubagentRequest,
     cut,
     cut_tokens,
-    left_out_of,
+    omissions_of,
     prompt_of,
     shares,
     tokens_of,
@@ -77,10 +77,10 @@ def test_everything_read_stays_within_the_bound(count: int, limit: int) -> None:
 
 
 def test_what_does_not_fit_is_named_with_its_size() -> None:
-    (left_out,) = left_out_of(reading(1, 100))
+    (left_out,) = omissions_of(reading(1, 100))
     assert (left_out.name, left_out.of) == ("S0", 300)
     assert 240 <= left_out.tokens <= 290
-    assert left_out_of(reading(3, 2000)) == ()
+    assert omissions_of(reading(3, 2000)) == ()
 
 
 def test_without_a_bound_everything_is_read() -> None:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from mcp.types import Tool, ToolAnnotations
 from prefect_swarm.toolsets.catalogue import is_acting, is_idempotent
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, OwnMarks, StdioServer
-from prefect_swarm.toolsets.mcp.session import described, given_names
+from prefect_swarm.toolsets.mcp.session import described, distinct_names
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def test_a_name_that_any_model_takes_stays_as_it_is() -> None:
-    assert given_names(["now", "time-zones"]) == {"now": "now", "time-zones": "time-zones"}
+    assert distinct_names(["now", "time-zones"]) == {"now": "now", "time-zones": "time-zones"}
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ def test_a_name_that_any_model_takes_stays_as_it_is() -> None:
 def test_names_that_models_could_not_tell_apart_end_with_a_hash(
     own: list[str], given: list[str]
 ) -> None:
-    assert [*given_names(own)] == given
+    assert [*distinct_names(own)] == given
 
 
 @given(st.lists(st.text()))
 def test_each_tool_has_a_name_of_its_own_that_any_model_takes(own: list[str]) -> None:
-    names = given_names(own)
+    names = distinct_names(own)
     assert [*names.values()] == [*dict.fromkeys(own)]
     assert all(NAME.fullmatch(name) for name in names)
 

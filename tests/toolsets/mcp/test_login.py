@@ -13,8 +13,7 @@ import pytest
 from oauth_mcp_server import OAuthServer, oauth_server
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint, OAuthClient
-from prefect_swarm.toolsets.mcp.oauth_login import log_in
-from prefect_swarm.toolsets.mcp.oauth_store import LoginFile, stored_login
+from prefect_swarm.toolsets.mcp.oauth import LoginFile, log_in, stored_login
 from raw_servers import opened
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("swarm_home")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from prefect_swarm.blocks import McpServer
 from prefect_swarm.errors import InputError
-from prefect_swarm.toolsets.masking import mask
+from prefect_swarm.host.secrets import mask
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, read_servers, server_of
 
 HOST = "host.example/mcp"

@@ -1,0 +1,1 @@
+"""Six patterns as plans, with LangGraph, and with pydantic-ai in plain asyncio."""

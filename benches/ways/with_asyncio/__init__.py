@@ -1,0 +1,1 @@
+"""The patterns with pydantic-ai in plain asyncio."""

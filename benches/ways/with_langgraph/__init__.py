@@ -1,0 +1,1 @@
+"""The patterns as graphs of LangGraph."""
