@@ -191,10 +191,14 @@ class Expand:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The members of a step are over, and so is the step."""
+    """The members of a step are over, and so is the step.
+
+    With `by_condition` those that count were all skipped by a condition, and so is it.
+    """
 
     step: str
     status: EndStatus
+    by_condition: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,7 +521,7 @@ class Schedule:
             return
         if node.is_expanded:
             status = self._group_status(node)
-            commands.append(Close(node.step.id, status))
+            commands.append(Close(node.step.id, status, node.by_condition))
             self._end(node, status)
         elif not self._cancelled:
             self._resolve(node, Expand(node.step.id), commands)
@@ -706,10 +710,15 @@ class Schedule:
     def _tier_limit(self, tier: str) -> int:
         return self._limits.tiers.get(tier, self._limits.max_concurrency)
 
+    def _is_result(self, node: _Node) -> bool:
+        """Whether somebody who reads the run gets something of a step: an instance is enough."""
+        is_part = node.parent and not self._nodes[node.parent].step.for_each
+        return node.status == "succeeded" and not is_part
+
     def _status(self) -> RunStatus:
-        nodes = [node for node in self._nodes.values() if not node.parent]
-        if not any(node.status == "succeeded" for node in nodes):
+        if not any(self._is_result(node) for node in self._nodes.values()):
             return "failed"
+        nodes = [node for node in self._nodes.values() if not node.parent]
         complete = all(node.status == "succeeded" or _dispensable(node) for node in nodes)
         return "completed" if complete else "partial"
 
