@@ -194,7 +194,7 @@ def _finished(step: CompiledStep, *, quotes_item: bool) -> CompiledStep:
             step = replace(step, inputs=())
     if step.is_group or step.collect:
         return step
-    named = item if quotes_item or fields_in(step.prompt) else None
-    prompt = written(step.prompt, named, step.index, step.round)
-    text = full_text(item) if item is not None and prompt.quotes_item else ""
+    prompt = written(step.prompt, item, step.index, step.round)
+    is_quoted = prompt.quotes_item and (quotes_item or bool(fields_in(step.prompt)))
+    text = full_text(item) if item is not None and is_quoted else ""
     return replace(step, prompt=prompt.prompt, item=text)

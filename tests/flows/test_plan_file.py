@@ -94,7 +94,7 @@ def test_a_problem_has_the_line_that_it_is_in(old: str, new: str, problem: str) 
 
 def test_what_is_missing_has_the_line_of_what_lacks_it() -> None:
     text = plan_text(PLAN).replace("    agent: Reader\n", "", 1)
-    assert problems(text) == [f"line {line_with(text, 'id: S1')}: agent: Field required"]
+    assert problems(text) == [f"line {line_with(text, 'id: S1')}: it has no agent"]
 
 
 @pytest.mark.parametrize("text", ["steps: [", "a: b: c", "\t- x", "'", "{" * 3000])
