@@ -50,6 +50,7 @@ def followers_of(step: CompiledStep, followed: Sequence[CompiledStep]) -> tuple[
             members.append(
                 replace(
                     member,
+                    label=each.label,
                     for_each=for_each.model_copy(update={"items": each.id}),
                     source=each.id,
                     follows=follows,

@@ -178,6 +178,11 @@ def test_a_step_s_page_names_no_document_but_its_own(ran: Ran, step: str, reads:
     assert [name for name in sorted(TITLES) if name in table] == reads
 
 
+def test_the_page_of_a_step_names_the_document_of_each_instance(ran: Ran) -> None:
+    shown = CliRunner().invoke(app, ["inspect", ran.result["run_id"], "--step", "S2"]).stdout
+    assert [name for name in sorted(TITLES) if name in shown] == sorted(TITLES)
+
+
 def test_a_fork_with_a_changed_document_reads_that_alone(ran: Ran, tmp_path: Path) -> None:
     run = ran.result["run_id"]
     edited = CliRunner().invoke(app, ["edit", run]).stdout

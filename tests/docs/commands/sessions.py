@@ -73,9 +73,9 @@ def pretending(asked: Asked) -> Reply:
     return Reply(message["content"])
 
 
-def _json_of(page: str) -> str:
+def _text_of(page: str, language: str = "json") -> str:
     """Return the file that a page has its reader write."""
-    [text] = blocks(page_path(page).read_text("utf-8"), "json")
+    [text] = blocks(page_path(page).read_text("utf-8"), language)
     return text
 
 
@@ -188,18 +188,21 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
         ),
         "docs/tutorials/approve_and_edit.md": Session(
             reply=pretending,
-            files={"steps.json": _json_of("approve_and_edit.md")},
+            files={"steps.json": _text_of("approve_and_edit.md")},
             codes={
                 "prefect-swarm (run|fork) .*": 4,
                 "prefect-swarm reject .*": 3,
             },
+        ),
+        "docs/tutorials/find_then_spread.md": Session(
+            reply=pretending, files={"bricks.yaml": _text_of("find_then_spread.md", "yaml")}
         ),
         "docs/tutorials/own_model.md": Session(
             reply=pretending, codes={"prefect-swarm run .*--max-usd.*": 2}
         ),
         "docs/tutorials/own_plan.md": Session(
             reply=pretending,
-            files={"plan.json": _json_of("own_plan.md")},
+            files={"plan.json": _text_of("own_plan.md")},
             codes={"prefect-swarm run .*": 4},
         ),
         "docs/tutorials/mcp_tools.md": Session(
