@@ -55,7 +55,9 @@ class Session:
 
 
 def _mills(asked: Asked) -> Reply:
-    """Answer as the models of the README's first run."""
+    """Answer as the models of the README's first run, and of its papers."""
+    if re.search("paper|verdict", asked.prompt):
+        return pretending(asked)
     plan = next(each for each in recorded_plans() if each.name.startswith("market_research")).plan
     return Reply(tool_args=plan) if asked.is_plan else answer(asked)
 
