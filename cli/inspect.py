@@ -187,7 +187,7 @@ def _print_step_json(run: RunStore, result: SwarmResult | None, name: str) -> No
     known = {step.id: step for step in steps}
     members = [
         _member_record(known.get(each.id) or each)
-        for each in planned.values()
+        for each in {**known, **planned}.values()
         if each.parent == name
     ]
     print_json({**found, "members": members} if members else found)

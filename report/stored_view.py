@@ -345,6 +345,17 @@ def _with_members(run: RunStore, planned: dict[str, ShownStep]) -> dict[str, Sho
     return complete
 
 
+def _unplanned(
+    started: Iterable[StepState], planned: Mapping[str, ShownStep]
+) -> dict[str, ShownStep]:
+    """Return members that started and that no event has: those of a log may be cut off."""
+    return {
+        step.id: ShownStep(id=step.id, agent=step.agent, parent=step.parent, label=step.label)
+        for step in started
+        if step.parent and step.id not in planned
+    }
+
+
 def _member(step: ShownStep, member: PlannedStep) -> ShownStep:
     """Return a member as it was planned: like its step, or like the inner step that it is."""
     local = member.id.removeprefix(f"{step.id}.")
@@ -402,6 +413,7 @@ def _unfinished(
     whole: Collection[str] | None,
 ) -> RunView:
     started = {step.id: step for step in run.steps()}
+    planned = {**planned, **_unplanned(started.values(), planned)}
     known = [started.get(name) or _unbegun(planned[name]) for name in planned]
     whole = step_page_names(known) if whole is None else whole
     statuses = _statuses(known, planned, is_running)
@@ -530,8 +542,8 @@ def _statuses(
     for step in steps:
         above = (statuses.get(name, "succeeded") for name in planned[step.id].needs)
         if step.status == "unfinished" and not any(each in UNFINISHED for each in above):
-            is_begun = bool(step.attempts) or step.id in parents
-            statuses[step.id] = "running" if is_running and is_begun else "ready"
+            has_started = bool(step.attempts) or step.id in parents
+            statuses[step.id] = "running" if is_running and has_started else "ready"
     return statuses
 
 

@@ -126,3 +126,22 @@ def test_who_reviews_and_who_judges_is_said() -> None:
         assert "Skeptic (worker) reviews S1: 2 of 3 have to accept." in question.text
         assert "What they are to look for: Look at the years." in question.text
         assert question.text.count("The instructions of Skeptic: Look at the years.") == 1
+
+
+@pytest.mark.attack("shown")
+@pytest.mark.parametrize("forged", _FORGED.values(), ids=_FORGED)
+def test_items_and_steps_of_a_plan_inside_are_code_and_whole(forged: str) -> None:
+    inner = {"steps": [{"id": "S1", "agent": "Reader", "prompt": f"{{item}} {forged}"}]}
+    plan = parse_plan(
+        {
+            "objective": "Find out",
+            "agents": [{"name": "Reader", "system_prompt": "You read."}],
+            "steps": [{"id": "S1", "for_each": {"items": [forged, "b"]}, "plan": inner}],
+        }
+    )
+    text = plan_question(compile_plan(plan), Estimate(7, 3, None), 1.0).text
+    kinds, code = drawn(text)
+    assert _POWERFUL.isdisjoint(kinds)
+    assert forged.replace("\n", "") in code
+    assert "for each of 2 items" in code
+    assert "**S1.S1** Reader" in text

@@ -168,6 +168,16 @@ def test_a_run_that_is_not_over_shows_members_that_have_not_begun() -> None:
     assert listed.steps == 6
 
 
+def test_members_that_started_are_shown_without_the_log() -> None:
+    result = run_of(EVERYTHING)
+    run = unfinished(result)
+    (run.folder / "events.jsonl").unlink()
+    steps = {step.id: step.status for step in view_of(run, whole=()).steps}
+    assert steps == {step.id: step.status for step in result.steps}
+    found = json.loads(shown(result.run_id, "--step", "S2", "--json"))
+    assert len(found["members"]) == 4
+
+
 def test_the_list_of_runs_counts_steps_of_the_plan() -> None:
     run_of(EVERYTHING)
     listed = next(list_runs())
