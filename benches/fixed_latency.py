@@ -64,8 +64,12 @@ def _options(slots: int, gates: bool, pages: bool) -> SwarmOptions:
 
 def independent(count: int, seconds: float) -> TaskIR:
     """Return a plan of so many steps, none of which needs another."""
-    items = [f"{number}: {waiting(seconds)}" for number in range(1, count + 1)]
-    return TaskIR.from_items("{item}", items)
+    worker = {"name": "Worker", "system_prompt": "You do one step of a larger job."}
+    steps = [
+        {"id": f"S{number}", "agent": "Worker", "prompt": f"{number}: {waiting(seconds)}"}
+        for number in range(1, count + 1)
+    ]
+    return TaskIR.model_validate({"objective": "Wait", "agents": [worker], "steps": steps})
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from ..plan.schedule import (
     Command,
     Decide,
     Decided,
-    EndStatus,
     Event,
     Expand,
     Expanded,
@@ -269,8 +268,8 @@ class Driver:
                     self._report_skipped(step)
             case Expand(step):
                 await self._expand(step)
-            case Close(step, status):
-                await self._close(step, status)
+            case Close():
+                await self._close(command)
 
     async def _expand(self, step: str) -> None:
         """Give a step with members those that it gets now."""
@@ -282,11 +281,15 @@ class Driver:
         self._report_ready()
         await self._carry_out(commands, event)
 
-    async def _close(self, step: str, status: EndStatus) -> None:
+    async def _close(self, command: Close) -> None:
+        step, status = command.step, command.status
+        record = self.context.records[step]
+        if command.by_condition:
+            record.skip_by_condition("its members were skipped by their conditions")
         await self._expansions.close(step, status)
         self._save(step)
-        record = self.context.records[step]
-        kind: EndKind = "failed" if status == "skipped" else status
+        is_failure = status == "skipped" and not command.by_condition
+        kind: EndKind = "failed" if is_failure else status
         self.context.emit(_ended(kind, step, None, record.reason or record.summary))
 
     def _skip(self, command: Skip) -> None:

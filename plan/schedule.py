@@ -191,10 +191,14 @@ class Expand:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The members of a step are over, and so is the step."""
+    """The members of a step are over, and so is the step.
+
+    With `by_condition` those that count were all skipped by a condition, and so is it.
+    """
 
     step: str
     status: EndStatus
+    by_condition: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,7 +521,7 @@ class Schedule:
             return
         if node.is_expanded:
             status = self._group_status(node)
-            commands.append(Close(node.step.id, status))
+            commands.append(Close(node.step.id, status, node.by_condition))
             self._end(node, status)
         elif not self._cancelled:
             self._resolve(node, Expand(node.step.id), commands)

@@ -36,8 +36,9 @@ def test_a_step_that_is_done_once_has_none() -> None:
             "for each of S1 /papers, at most 50; 90% have to succeed",
         ),
         (
-            {"for_each": {"items": ["a", "b"], "key": "/url", "too_many": "ask"}},
-            'for each of 2 items: ["a", "b"], once for each /url, a person decides about more',
+            {"for_each": {"items": [{"url": 1}, {"url": 2}], "key": "/url", "too_many": "ask"}},
+            'for each of 2 items: [{"url": 1}, {"url": 2}], once for each /url, a person decides '
+            "about more",
         ),
         (
             {"repeat": {"until": {"at": "/n", "over": 3}, "max_rounds": 4, "at_end": "partial"}},
