@@ -8,17 +8,19 @@ import resource
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fixed_latency import independent, run_plan
 from own_prefect import OwnServer
-from prefect_swarm.plan.task_ir import MAX_ITEMS, TaskIR, parse_plan
+from prefect_swarm.plan.task_ir import MAX_STEPS, TaskIR, parse_plan
 from shapes import waiting
 
 __all__ = ["run"]
 
 SLOTS = 100
+STEPS = MAX_STEPS - 1
 FEW, MANY, MOST = 100, 1_000, 2_000
 ROUNDS = 2
 GOAL_RATIO, GOAL_KB = 1.0, 150.0
@@ -28,7 +30,7 @@ HEAD = f"""\
 
 What does an instance of a `for_each` cost, beside a step that the plan names itself? A real server
 on the same machine, a model that takes no time, {SLOTS} at once. Each run is in a process of its
-own, after a small one. A plan has {MAX_ITEMS} steps like these at most: so many plain steps and as
+own, after a small one. A plan has {STEPS} steps like these at most: so many plain steps and as
 many instances take turns, {ROUNDS} times, and the quickest counts. Then come {MANY:,} instances,
 and {MOST:,}. Seconds from the flow's first line to its last, and CPU of the flow's process, by the
 number of steps; goal: no more than a step's. Memory is the most that the process has, minus that
@@ -66,13 +68,13 @@ def run() -> str:
 
 def _rows(server: OwnServer, *, pages: bool) -> list[str]:
     shown = "on" if pages else "off"
-    alike = [("steps", MAX_ITEMS), ("instances", MAX_ITEMS)]
+    alike = [("steps", STEPS), ("instances", STEPS)]
     many = [("instances", MANY), ("instances", MOST)]
     few = _spent(server, "instances", FEW, pages=pages)
     rounds = [[_spent(server, *way, pages=pages) for way in alike] for _ in range(ROUNDS)]
     taken = [_best(spent) for spent in zip(*rounds, strict=True)]
     taken += [_spent(server, *way, pages=pages) for way in many]
-    step, size = taken[0], MAX_ITEMS
+    step, size = taken[0], STEPS
     rows: list[str] = []
     for (what, count), spent in zip((*alike, *many), taken, strict=True):
         cells: list[str] = []
@@ -114,41 +116,23 @@ def _spent(server: OwnServer, what: str, count: int, *, pages: bool) -> Spent:
 
 async def measure(what: str, count: int, *, pages: bool) -> Spent:
     """Run one plan on the Prefect server that is configured."""
-    plan_of = instances if what == "instances" else _steps
+    plan_of = instances if what == "instances" else partial(independent, seconds=0)
     await run_plan(plan_of(10), SLOTS, pages=pages)
     taken = await run_plan(plan_of(count), SLOTS, pages=pages)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return Spent(taken.inside, taken.cpu, peak)
 
 
-def _steps(count: int) -> TaskIR:
-    return independent(count, 0)
-
-
 def instances(count: int) -> TaskIR:
     """Return a plan of one step, for each of so many items."""
-    return parse_plan(
-        {
-            "objective": f"{{item}}: {waiting(0)} ({count} items)",
-            "agents": [
-                {
-                    "name": "Item Worker",
-                    "system_prompt": "You do one item of a larger job, completely.",
-                }
-            ],
-            "steps": [
-                {
-                    "id": "S1",
-                    "agent": "Item Worker",
-                    "prompt": f"{{item}}: {waiting(0)}",
-                    "for_each": {
-                        "items": [str(number) for number in range(1, count + 1)],
-                        "max_items": count,
-                    },
-                }
-            ],
-        }
-    )
+    agents = [{"name": "Item Worker", "system_prompt": "You do one item of a larger job."}]
+    step = {
+        "id": "S1",
+        "agent": "Item Worker",
+        "prompt": f"{{item}}: {waiting(0)}",
+        "for_each": {"items": [str(n) for n in range(1, count + 1)], "max_items": count},
+    }
+    return parse_plan({"objective": f"Do {count} items", "agents": agents, "steps": [step]})
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
-from prefect_swarm.plan.task_ir import OutputKind, TaskIR
+from prefect_swarm.plan.task_ir import OutputKind, TaskIR, parse_plan
 from prefect_swarm.store.events import RunEvent
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -64,12 +64,12 @@ def _options(slots: int, gates: bool, pages: bool) -> SwarmOptions:
 
 def independent(count: int, seconds: float) -> TaskIR:
     """Return a plan of so many steps, none of which needs another."""
-    worker = {"name": "Worker", "system_prompt": "You do one step of a larger job."}
+    agents = [{"name": "Item Worker", "system_prompt": "You do one item of a larger job."}]
     steps = [
-        {"id": f"S{number}", "agent": "Worker", "prompt": f"{number}: {waiting(seconds)}"}
-        for number in range(1, count + 1)
+        {"id": f"S{n}", "agent": "Item Worker", "prompt": f"{n}: {waiting(seconds)}"}
+        for n in range(1, count + 1)
     ]
-    return TaskIR.model_validate({"objective": "Wait", "agents": [worker], "steps": steps})
+    return parse_plan({"objective": f"Do {count} items", "agents": agents, "steps": steps})
 
 
 @contextmanager

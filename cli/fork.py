@@ -213,6 +213,11 @@ def _read(run: RunStore, path: Path, changes: Mapping[str, Any]) -> TaskIR:
 
 def _what_it_takes(prepared: PreparedFork) -> str:
     steps, taken = len(prepared.plan.steps), len(prepared.taken)
-    if not taken:
+    rest = [step for step in prepared.plan.steps if step.id not in prepared.taken]
+    # Which of these are as they were is known once their items are.
+    has_members = any(step.for_each or step.repeat or step.plan for step in rest)
+    members = "Of what was done for items, in rounds or inside steps, what is as it was is, too."
+    if not taken and not has_members:
         return f"Nothing of run {prepared.source.run} is taken over: all is done anew."
-    return f"{taken} of {plural(steps, 'step')} taken over, {steps - taken} left to do."
+    count = f"{taken} of {plural(steps, 'step')} taken over, {steps - taken} left to do."
+    return f"{count} {members}" if has_members else count

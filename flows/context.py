@@ -34,13 +34,25 @@ __all__ = [
 
 
 def frontier(plan: CompiledPlan, records: Mapping[str, StepState]) -> tuple[StepState, ...]:
-    """Return the succeeded steps that no other succeeded step reads: what an answer is made of."""
-    plain = [record for record in records.values() if not record.parent]
-    done = [record for record in plain if record.output is not None]
+    """Return the succeeded steps that no other succeeded step reads: what an answer is made of.
+
+    Where a step failed that is for each, its instances stand for it as far as they succeeded.
+    """
+    done = [
+        each for record in records.values() if not record.parent for each in _done(record, records)
+    ]
     if plan.final_step is not None and records[plan.final_step].output is not None:
         return (records[plan.final_step],)
     read = {name for record in done for name in record.step.upstream}
     return tuple(record for record in done if record.step.id not in read)
+
+
+def _done(record: StepState, records: Mapping[str, StepState]) -> Iterator[StepState]:
+    if record.output is not None:
+        yield record
+    elif record.step.for_each is not None:
+        for member in record.members:
+            yield from _done(records[member], records)
 
 
 def needs_of_records(records: Iterable[StepState]) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
+from functools import partial
 from typing import Any, Literal
 
 from ..data_types import Finite, Frozen
@@ -16,7 +17,7 @@ from .bounds import extent_problem
 from .collect import collected_output
 from .conditions import Condition
 from .gate_names import select_gates
-from .items import Item
+from .items import Item, count_items
 from .output import Output, OutputKind, PlanPart
 from .program import Collect, ForEach, Repeat
 from .review import CompiledBestOf, CompiledReview, compile_best_of, compile_review
@@ -260,7 +261,7 @@ def compile_plan(
     _check_inputs(plan.steps, plan.inputs)
     if toolsets is not None:
         _check_toolsets(plan.agents, plan.steps, toolsets)
-    if problem := extent_problem(plan):
+    if problem := extent_problem(plan, partial(count_items, plan.inputs)):
         raise PlanError(
             f"The plan {problem}.", "Lower max_items or max_rounds, or divide the plan."
         )

@@ -34,6 +34,7 @@ def followers_of(step: CompiledStep, followed: Sequence[CompiledStep]) -> tuple[
 
     An instance reads the output of the one that it follows. Where that output is a list itself
     (`at`), or the one that it follows is for each itself, the instance is for each in its turn.
+    Else `where` is the instance's own condition, on the output that it reads.
 
     Args:
         followed: The instances of the other step.
@@ -56,7 +57,8 @@ def followers_of(step: CompiledStep, followed: Sequence[CompiledStep]) -> tuple[
                 )
             )
         else:
-            member = replace(member, upstream=(each.id, *step.upstream))
+            when = _located(for_each.where, each.id)
+            member = replace(member, upstream=(each.id, *step.upstream), when=when)
             members.append(_finished(member, quotes_item=False))
     return tuple(members)
 
@@ -147,6 +149,19 @@ def _inner(outer: CompiledStep, inner: CompiledStep) -> CompiledStep:
     return _finished(member, quotes_item=not inner.upstream)
 
 
+def _located(condition: Condition | None, step: str) -> Condition | None:
+    """Return a condition on the value at hand as one on a step's output."""
+    if condition is None:
+        return None
+    changes: dict[str, object] = {}
+    for name in ("all", "any"):
+        if (parts := getattr(condition, name)) is not None:
+            changes[name] = tuple(_located(part, step) for part in parts)
+    if condition.not_ is not None:
+        changes["not_"] = _located(condition.not_, step)
+    return condition.model_copy(update=changes or {"step": step})
+
+
 def _within(outer: str, condition: Condition | None) -> Condition | None:
     """Return a condition whose steps have the ids that they have outside of their plan."""
     if condition is None:
@@ -178,7 +193,7 @@ def _finished(step: CompiledStep, *, quotes_item: bool) -> CompiledStep:
             step = replace(step, inputs=())
     if step.is_group or step.collect:
         return step
-    named = item if quotes_item or fields_in(step.prompt) else None
-    prompt = written(step.prompt, named, step.index, step.round)
-    text = full_text(item) if item is not None and prompt.quotes_item else ""
+    prompt = written(step.prompt, item, step.index, step.round)
+    is_quoted = prompt.quotes_item and (quotes_item or bool(fields_in(step.prompt)))
+    text = full_text(item) if item is not None and is_quoted else ""
     return replace(step, prompt=prompt.prompt, item=text)

@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -29,6 +29,7 @@ __all__ = [
     "Item",
     "ItemSelection",
     "canonical_json",
+    "count_items",
     "digest_of",
     "file_items",
     "full_text",
@@ -336,6 +337,27 @@ def select_items(for_each: ForEach, items: Sequence[Item]) -> ItemSelection:
     return ItemSelection(
         tuple(wanted), tuple(rest), len(items) - len(met), len(met) - len(chosen), asks
     )
+
+
+def count_items(inputs: Mapping[str, str], for_each: ForEach) -> int | None:
+    """Count the items that an input has, or inputs are, after `where` and `key`.
+
+    `max_items` isn't looked at. None stands for what the run has to show, or can't be read.
+    """
+    name = for_each.items
+    if not isinstance(name, str):
+        return None
+    try:
+        if name in inputs:
+            items = [item_of(value) for value in rows_of(name, inputs[name], for_each.at or "")]
+        elif is_pattern(name) and (names := names_matching(name, inputs)):
+            items = file_items(names)
+        else:
+            return None
+        selected = select_items(for_each.model_copy(update={"max_items": len(items) or 1}), items)
+    except ItemsError:
+        return None
+    return len(selected.items)
 
 
 def _is_met(for_each: ForEach, item: Item) -> bool:

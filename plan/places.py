@@ -189,7 +189,11 @@ def places_problem(
         if problem := _list_problem(step, step.for_each, earlier):
             return problem
         item = item_place(step, earlier)
-        if problem := _selection_problem(step.for_each, item.place if item else None):
+        followed = _followed(step, step.for_each, earlier)
+        if followed is not None and step.for_each.key:
+            return f"follows {followed.id} item by item, so it can't have key"
+        looked_at = _once(followed) if followed else Made(True, item.place if item else None)
+        if problem := _selection_problem(step.for_each, looked_at):
             return problem
     if problem := _prompt_problem(step, item, has_items=has_items):
         return problem
@@ -200,12 +204,18 @@ def places_problem(
     return _repeat_problem(step, step.repeat) if step.repeat is not None else ""
 
 
+def _followed(step: Step, for_each: ForEach, earlier: Mapping[str, Step]) -> Step | None:
+    """Return the step that a step follows item by item; None if it follows none."""
+    source = earlier.get(source_of(step) or "")
+    return source if source and source.for_each and for_each.at is None else None
+
+
 def _list_problem(step: Step, for_each: ForEach, earlier: Mapping[str, Step]) -> str:
     """Say what is wrong with the place that the items come from."""
     if for_each.at and (problem := pointer_problem(for_each.at)):
         return f"has for_each with at {for_each.at!r}, and {problem}"
     source = earlier.get(source_of(step) or "")
-    if source is None or (source.for_each is not None and for_each.at is None):
+    if source is None or _followed(step, for_each, earlier):
         return ""
     found = _once(source)
     if not found.is_json:
@@ -246,13 +256,13 @@ def lists_in(place: SchemaPlace) -> list[str]:
     return found[:_MOST_LISTS]
 
 
-def _selection_problem(for_each: ForEach, item: SchemaPlace | None) -> str:
+def _selection_problem(for_each: ForEach, looked_at: Made) -> str:
     """Say what is wrong with how items are chosen and told apart."""
-    if problem := _pointer_problem(for_each.key, item):
+    if problem := _pointer_problem(for_each.key, looked_at.place):
         return f"tells items apart by key {for_each.key}, and {problem}"
     if for_each.where is None:
         return ""
-    return _condition_problem(for_each.where, "where", lambda _: Made(is_json=True, place=item))
+    return _condition_problem(for_each.where, "where", lambda _: looked_at)
 
 
 def _pointer_problem(pointer: str, place: SchemaPlace | None) -> str:

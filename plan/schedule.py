@@ -710,10 +710,15 @@ class Schedule:
     def _tier_limit(self, tier: str) -> int:
         return self._limits.tiers.get(tier, self._limits.max_concurrency)
 
+    def _is_result(self, node: _Node) -> bool:
+        """Whether somebody who reads the run gets something of a step: an instance is enough."""
+        is_part = node.parent and not self._nodes[node.parent].step.for_each
+        return node.status == "succeeded" and not is_part
+
     def _status(self) -> RunStatus:
-        nodes = [node for node in self._nodes.values() if not node.parent]
-        if not any(node.status == "succeeded" for node in nodes):
+        if not any(self._is_result(node) for node in self._nodes.values()):
             return "failed"
+        nodes = [node for node in self._nodes.values() if not node.parent]
         complete = all(node.status == "succeeded" or _dispensable(node) for node in nodes)
         return "completed" if complete else "partial"
 

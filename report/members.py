@@ -211,7 +211,11 @@ def needs_within(
         if is_over:
             found[name] = (*needs[name], *members.get(name, ()))
             continue
-        needs[name] = tuple(dict.fromkeys((*upstream[name], *needs[above])))
+        own = upstream[name]
+        # Who follows an instance of another step doesn't wait for the whole of that.
+        followed = {parents.get(each) for each in own}
+        inherited = (each for each in needs[above] if each not in followed)
+        needs[name] = tuple(dict.fromkeys((*own, *inherited)))
         waiting.append((name, above, True))
         waiting.extend((each, name, False) for each in reversed(members.get(name, [])))
     return found

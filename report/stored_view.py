@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ..errors import RunDamagedError
 from ..host.secrets import secrets_in
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
+from ..plan.items import is_pattern
 from ..plan.schedule import UNFINISHED, StepStatus
 from ..plan.step import needs_of
 from ..store.events import ExpandedEvent, FinishedEvent, PlannedStep, RunEvent
@@ -95,6 +96,13 @@ class ShownStep(_Shown):
         """The steps that come before it."""
         follows = (self.follows,) if self.follows else ()
         return tuple(dict.fromkeys((*self.upstream, *self.waits_for, *follows)))
+
+    @property
+    def found_items(self) -> str:
+        """Where its items are found: a step, an input, a pattern; "" for those in the plan."""
+        is_read = isinstance(self.for_each, dict)
+        items = cast("dict[str, Any]", self.for_each).get("items") if is_read else None
+        return items if isinstance(items, str) else ""
 
     @property
     def has_members(self) -> bool:
@@ -370,8 +378,18 @@ def _member(step: ShownStep, member: PlannedStep) -> ShownStep:
             "parent": step.id,
             "label": member.label,
             "optional": member.optional,
+            "inputs": _inputs_of(step, like, member.label),
         }
     )
+
+
+def _inputs_of(step: ShownStep, like: ShownStep, label: str) -> tuple[str, ...] | None:
+    """Return the inputs that a member reads: one that is its item comes first."""
+    if like is not step:
+        return step.inputs if like.inputs is None and not like.upstream else like.inputs
+    if not step.found_items or (step.inputs is not None and label in step.inputs):
+        return step.inputs
+    return (*([label] if is_pattern(step.found_items) else []), *(step.inputs or ()))
 
 
 def _ended(
@@ -467,7 +485,7 @@ def _planned_steps(plan: ShownPlan, result: SwarmResult | None) -> dict[str, Sho
                 "prompt": step.prompt,
                 "upstream": step.depends_on,
                 "waits_for": needs_of(step),
-                "for_each": step.for_each,
+                "for_each": step.for_each and step.for_each.model_dump(),
                 "repeat": step.repeat,
                 "output": {"kind": step.output.kind},
                 "optional": step.optional,
@@ -523,7 +541,7 @@ def _reads(run: RunStore, planned: ShownStep, plan: ShownPlan) -> tuple[tuple[st
     sizes = {name: len(text) for name, text in plan.inputs}
     names = planned.inputs
     if names is None:
-        names = () if upstream else tuple(sizes)
+        names = () if upstream or planned.found_items else tuple(sizes)
     inputs = [(name, sizes.get(name, 0)) for name in names]
     made = ((name, output_of(run, name)) for name in upstream)
     return (*inputs, *((name, chars) for name, (text, chars) in made if text is not None))

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...errors import ItemsError
 from ...plan.bounds import Range, extents, total
 from ...plan.compile import CompiledPlan, CompiledStep
-from ...plan.items import (
-    file_items,
-    is_pattern,
-    item_of,
-    names_matching,
-    rows_of,
-    select_items,
-)
-from ...plan.program import ForEach
+from ...plan.items import count_items
 from ...plan.program_words import program_words
 from ...plan.task_ir import TaskIR
 from ...text import dollars, one_line, plural
@@ -73,7 +64,7 @@ def extent_lines(plan: TaskIR, max_attempts: int) -> list[str]:
         plan: The plan, with its inputs.
         max_attempts: Attempts that a step may take where the plan doesn't say.
     """
-    found = extents(plan, max_attempts, partial(_count, plan.inputs))
+    found = extents(plan, max_attempts, partial(count_items, plan.inputs))
     whole = total(found)
     if whole.instances.least == whole.instances.most == len(plan.steps):
         return []
@@ -89,24 +80,6 @@ def extent_lines(plan: TaskIR, max_attempts: int) -> list[str]:
 
 
 _VARIED = 8
-
-
-def _count(inputs: Mapping[str, str], for_each: ForEach) -> int | None:
-    """Count the items that an input has, or inputs are; None where the run has to show them."""
-    name = for_each.items
-    if not isinstance(name, str):
-        return None
-    try:
-        if name in inputs:
-            items = [item_of(value) for value in rows_of(name, inputs[name], for_each.at or "")]
-        elif is_pattern(name) and (names := names_matching(name, inputs)):
-            items = file_items(names)
-        else:
-            return None
-        selected = select_items(for_each.model_copy(update={"max_items": len(items) or 1}), items)
-    except ItemsError:
-        return None
-    return len(selected.items)
 
 
 def _span(count: Range) -> str:

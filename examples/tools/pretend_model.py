@@ -2,11 +2,14 @@
 
 Asked for a plan, it gives PLAN. Asked with tools, it calls `convert_time` once and says what it
 read; asked without, it writes a note around what the step before has found, or adds two numbers.
+Of papers it lists what stands in a document, judges it, accepts what others made of it, and says
+how many there are.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -15,6 +18,9 @@ ADDRESS = ("127.0.0.1", 8765)
 NAMES = ("pretend", "pretend-large")
 CALL = {"source_timezone": "Europe/Berlin", "time": "09:00", "target_timezone": "Asia/Tokyo"}
 CODE = "```python\ndef add(a, b):\n    return a + b\n```"
+DOCUMENT = re.compile(r"^# ([^\n]+)\n\s*(.+?)\s*^</", re.MULTILINE | re.DOTALL)
+FIGURE = re.compile(r"\d[\d.]* (?:degrees|per cent|minutes)")
+STRENGTHS = ("strong", "fair", "weak")
 PLAN: dict[str, list[dict[str, Any]]] = {
     "create_subagent": [
         {"name": "Clerk", "system_prompt": "You answer with times that a tool has given you."},
@@ -72,11 +78,51 @@ def note(prompt: str) -> str:
     """Return a note around what the step before has found; else what there is to find."""
     if "Python function" in prompt:
         return CODE
+    if "paper" in prompt:
+        return on_papers(prompt)
     _, result, rest = prompt.partition("Result of ")
     if not result:
         return "it is 17:00 in Tokyo, as far as I remember."
     greeting = "Dear Sir or Madam," if "formal" in rest else "Dear caller,"
     return f"{greeting} {rest.splitlines()[2]} Call us then."
+
+
+def on_papers(prompt: str) -> str:
+    """Return what is asked about papers: those in a document, a judgement, or what all come to."""
+    if '"verdict"' in prompt:
+        return json.dumps({"reasons": [], "verdict": "accept"})
+    if "List the papers" in prompt:
+        return json.dumps({"papers": [paper(*DOCUMENT.findall(prompt)[0])]})
+    if "Judge" in prompt:
+        return json.dumps(judged(json.loads(prompt[prompt.index("{") : prompt.index("}") + 1])))
+    strong, fair, weak = (prompt.count(f",{word}\n") for word in STRENGTHS)
+    return (
+        f"There are {strong + fair + weak} papers on the topic. The evidence is strong in "
+        f"{strong} of them, fair in {fair} and weak in {weak}."
+    )
+
+
+def paper(title: str, text: str) -> dict[str, Any]:
+    """Return what a document says: a sentence with a figure, and how that was found."""
+    first, *others = re.split(r"(?<=\.)\s+", " ".join(text.split()))
+    claim = next((sentence for sentence in others if FIGURE.search(sentence)), first)
+    on_topic = bool(re.search(r"\bheat|degrees", text))
+    evidence = f"{first} {others[-1] if others else ''}"
+    return {"title": title, "on_topic": on_topic, "claim": claim, "evidence": evidence}
+
+
+def judged(found: dict[str, Any]) -> dict[str, str]:
+    """Return a row of a table about a paper."""
+    claim, evidence = found["claim"], found["evidence"]
+    figure = FIGURE.search(claim)
+    is_weak = re.search("model|single", evidence)
+    is_strong = re.search("by lot|sensors|stations|volunteers", evidence)
+    return {
+        "title": found["title"],
+        "claim": claim,
+        "effect": figure[0] if figure else "none",
+        "evidence": STRENGTHS[2 if is_weak else 0 if is_strong else 1],
+    }
 
 
 def completion(asked: dict[str, Any]) -> dict[str, Any]:

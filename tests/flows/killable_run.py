@@ -11,6 +11,7 @@ import asyncio
 import atexit
 import json
 import os
+import re
 import sys
 import time
 import traceback
@@ -59,6 +60,8 @@ class Order(BaseModel):
         run: The run that is resumed, answered or forked.
         plan: The plan of a run that is started, or that an edit puts in the other's place.
         alike: Whether all calls of a tool are equal, and have one id.
+        at_once: How many steps run at once, of a run that is started; 0 as ever.
+        replies: What the model answers to what it is asked, where that isn't `done: …`.
     """
 
     do: Literal["start", "resume", "answer", "edit", "fork"]
@@ -71,6 +74,8 @@ class Order(BaseModel):
     verdict: Verdict = "approved"
     again: tuple[str, ...] = ()
     alike: bool = False
+    replies: dict[str, str] = {}
+    at_once: int = 0
 
 
 class Process:
@@ -113,6 +118,8 @@ class Process:
             return fork(order.run, again=order.again)
         plan = parse_plan(order.plan or {})
         options = SwarmOptions(approve=order.approve, memory=False, model="test")
+        if order.at_once:
+            options = options.model_copy(update={"max_concurrency": order.at_once})
         return swarm(plan.objective, plan=plan, options=options)
 
     def _note(self, what: str, name: str) -> None:
@@ -125,13 +132,17 @@ class Process:
             self.moments.at("model")
             parts = [part for message in messages for part in message.parts]
             results = [part for part in parts if isinstance(part, ToolReturnPart)]
-            asked = str(getattr(messages[0].parts[-1], "content", "")).splitlines()[-1]
+            first = (str(getattr(part, "content", "")) for part in messages[0].parts)
+            asked = _asked("\n".join(first))
             self._note("calls", f"{asked}{f' after {len(results)}' if results else ''}")
             if info.function_tools and self.order.alike and len(results) < _ALIKE:
                 return ModelResponse([ToolCallPart("send", {"letter": 1}, "call_0")])
             if info.function_tools and not self.order.alike and len(results) < _CALLS:
                 return ModelResponse([ToolCallPart("send", {"letter": len(results) + 1})])
-            return ModelResponse([TextPart(f"done: {asked}")])
+            if asked.startswith("review "):
+                return ModelResponse([TextPart('{"reasons": ["none"], "verdict": "accept"}')])
+            reply = self.order.replies.get(asked, f"done: {asked}")
+            return ModelResponse([TextPart(reply)])
 
         return FunctionModel(answer)
 
@@ -144,6 +155,15 @@ class Process:
         tools = FunctionToolset[None]()
         tools.add_function(send, metadata=marked(acting=True))
         return tools
+
+
+def _asked(prompt: str) -> str:
+    """Return what a prompt asks for; what it reads comes before that, and a schema after it."""
+    asked = [line for line in prompt.splitlines() if line.startswith("do ")]
+    if "Try to refute" in prompt:
+        last = re.findall(r"do S[^\s”]+", prompt)[-1]
+        return f"review {last}"
+    return asked[-1] if asked else prompt.splitlines()[-1]
 
 
 def _forked(order: Order) -> int:

@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 from flow_runs import plan_of, run
+from prefect.client.schemas.objects import State
 from prefect_swarm import fork, resume
-from prefect_swarm.errors import InputError
+from prefect_swarm.errors import Category, InputError
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import prepare_fork
+from prefect_swarm.flows.swarm import swarm as swarm_flow
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question, RunWaitingError
 from prefect_swarm.store.result import SwarmResult
@@ -236,3 +240,76 @@ def test_an_edit_leaves_the_instances_of_items_that_stay(
     assert ids == [f"{step}[{n}]" for step in ("S1", "S2") for n in range(1, len(items) + 1)]
     outputs = [RunFolder.find(name).output(f"S2[{n}]") for n in range(1, len(items) + 1)]
     assert outputs == [f"done: judge {item}" for item in items]
+
+
+# --- resumes ------------------------------------------------------------------------------------
+
+
+def everything(*items: str) -> list[str]:
+    """Return all that a run of `over_output` asks for."""
+    each = [f"{do} {item}" for do in ("judge", "read") for item in items]
+    return sorted(["compare", "list", *each])
+
+
+def test_failed_instances_alone_are_tried_again() -> None:
+    with answering("a", "b", "c", fails="read b") as script:
+        result = run(over_output(), memory=False, max_attempts=1)
+        assert script.asked() == ["judge a", "judge c", "list", "read a", "read b", "read c"]
+        assert result.status == "partial"
+        script.fails = "-"
+        again = asyncio.run(resume(result.run_id, retry_failed=True))
+        assert script.asked() == ["compare", "judge b", "read b"]
+    assert (again.status, again.answer) == ("completed", "done: compare")
+
+
+def test_instances_that_could_not_be_paid_go_on_with_a_higher_bound() -> None:
+    names = [f"item {n}" for n in range(20)]
+    with answering(*names) as script:
+        bounds = {"max_tokens": 1200, "max_output_tokens": 200, "max_concurrency": 1}
+        result = run(over_output(), memory=False, **bounds)
+        first = script.asked()
+        instances = [step for step in result.steps if step.parent == "S2"]
+        unpaid = [step.id for step in instances if step.category is Category.BUDGET]
+        paid = [step.id for step in instances if step.status == "succeeded"]
+        assert unpaid
+        assert paid
+        assert len(unpaid) + len(paid) == len(names)
+        changes = {"max_tokens": 1_000_000}
+        again = asyncio.run(resume(result.run_id, changes=changes))
+        second = script.asked()
+    everything = [
+        "compare",
+        "list",
+        *(f"{do} {name}" for do in ("judge", "read") for name in names),
+    ]
+    assert sorted([*first, *second]) == sorted(everything)
+    assert again.status == "completed"
+
+
+def test_a_run_that_is_cancelled_among_its_instances_goes_on_with_the_others() -> None:
+    plan = over_output()
+
+    async def cancelled() -> State[Any]:
+        def handle(event: RunEvent) -> None:
+            if event.kind == "succeeded" and event.step == "S2[1]":
+                control.cancel.set()
+
+        with controlled(RunControl(handle)) as control:
+            options = SwarmOptions(memory=False, max_concurrency=1)
+            return await flow(plan.objective, plan=plan, options=options, return_state=True)
+
+    flow: Any = swarm_flow
+    with answering("a", "b", "c") as script:
+        state = asyncio.run(cancelled())
+        assert state.type.value == "CANCELLED"
+        first = script.asked()
+        again = asyncio.run(resume(str(state.state_details.flow_run_id)))
+        second = script.asked()
+    assert again.status == "completed"
+    everything = [
+        "compare",
+        "list",
+        *(f"{do} {item}" for do in ("judge", "read") for item in "abc"),
+    ]
+    assert sorted([*first, *second]) == sorted(everything)
+    assert "compare" not in first

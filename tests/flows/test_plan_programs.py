@@ -411,3 +411,38 @@ def test_items_rounds_and_plans_stand_in_one_another() -> None:
         *("S1[1]r2", "S1[1]r2.S1", "S1[1]r2.S2"),
     ]
     assert len(ids) == 15
+
+
+def test_a_step_that_follows_takes_the_items_whose_outputs_its_condition_lets_through() -> None:
+    plan = plan_of(
+        {"id": "S1", "for_each": {"items": ["a", "b"]}, "prompt": "Rate {item}", "output": LIST},
+        {
+            "id": "S2",
+            "for_each": {"items": "S1", "where": {"at": "/score", "over": 5}},
+            "prompt": "Read {item}",
+        },
+        {"id": "S3", "depends_on": ["S2"]},
+        final_step="S3",
+    )
+    scores = {"a": 9, "b": 2}
+
+    def reply(prompt: str) -> str:
+        name = prompt.split("Rate ")[1][0] if "Rate " in prompt else ""
+        return json.dumps({"score": scores[name]}) if name else "done"
+
+    with scripted(Script(reply)) as script:
+        result = run(plan)
+    assert result.status == "completed"
+    assert statuses(result)["S2"] == "succeeded"
+    assert statuses(result)["S2[2]"] == "skipped"
+    assert not any("Read b" in prompt for prompt in script.prompts)
+    assert "S2[2]" not in script.prompts[-1]
+
+
+def test_a_run_is_partial_where_some_instances_of_its_only_step_failed() -> None:
+    plan = plan_of({"id": "S1", "for_each": {"items": ["a", "b", "c"]}, "prompt": "Read {item}"})
+    with scripted(Script(lambda prompt: "" if "Read b" in prompt else "read")):
+        result = run(plan, max_attempts=1)
+    assert result.status == "partial"
+    assert statuses(result)["S1"] == "failed"
+    assert "read" in result.answer

@@ -253,6 +253,28 @@ def test_a_priority_is_the_length_of_the_longest_path_to_the_end(
     assert priorities(compiled(ir, **known)) == expected
 
 
+def pipeline(**inputs: str) -> dict[str, Any]:
+    """A list for each input, and a step for each of what is in it."""
+    lists = {"id": "S1", "agent": "Ann", "prompt": "List", "output": {"kind": "json"}}
+    return {
+        "objective": "Compare",
+        "inputs": inputs,
+        "agents": [{"name": "Ann", "system_prompt": "You read."}],
+        "steps": [
+            {**lists, "for_each": {"items": "*", "max_items": 200}},
+            {"id": "S2", "agent": "Ann", "prompt": "Read", "for_each": {"items": "S1", "at": ""}},
+        ],
+    }
+
+
+def test_inputs_are_counted_before_a_plan_is_refused_for_its_size() -> None:
+    few = {f"{number}.md": "text" for number in range(25)}
+    assert len(compile_plan(parse_plan(pipeline(**few))).steps) == 2
+    many = {f"{number}.md": "text" for number in range(120)}
+    with pytest.raises(PlanError, match=r"12,120 instances.*S2: 120 items × 100 items"):
+        compile_plan(parse_plan(pipeline(**many)))
+
+
 # --- purity -------------------------------------------------------------------------------------
 
 

@@ -254,6 +254,15 @@ def test_what_needs_a_step_needs_its_members(
     assert sum(seconds[name] for name in path) == max(longest.values())
 
 
+def test_an_instance_that_follows_another_waits_for_that_one_alone() -> None:
+    upstream = {"S1": (), "S1[1]": (), "S1[2]": (), "S2": ("S1",), "S2[1]": ("S1[1]",)}
+    upstream |= {"S2[1.1]": (), "S2[2]": ("S1[2]",)}
+    parents = {"S1[1]": "S1", "S1[2]": "S1", "S2[1]": "S2", "S2[1.1]": "S2[1]", "S2[2]": "S2"}
+    found = needs_within(upstream, parents)
+    assert found["S2[1.1]"] == ("S1[1]",)
+    assert found["S2[2]"] == ("S1[2]",)
+
+
 def test_pages_of_a_run_say_nothing_of_members_that_are_not_there() -> None:
     view: Any = spread_view(0, ())
     assert "Instances" not in [section.title for section in page_of(view, "S2").sections]

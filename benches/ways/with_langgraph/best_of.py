@@ -19,7 +19,7 @@ class State(TypedDict):
     best: str
 
 
-async def write(_: State) -> dict[str, Any]:
+async def write(state: State) -> dict[str, Any]:
     return {"samples": [await ask("do: write")]}
 
 

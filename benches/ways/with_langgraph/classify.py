@@ -16,15 +16,15 @@ class State(TypedDict):
     answer: str
 
 
-async def classify(_: State) -> dict[str, Any]:
+async def classify(state: State) -> dict[str, Any]:
     return {"kind": json.loads(await ask("do: classify"))["kind"]}
 
 
-async def fix(_: State) -> dict[str, Any]:
+async def fix(state: State) -> dict[str, Any]:
     return {"done": await ask("do: fix")}
 
 
-async def reply(_: State) -> dict[str, Any]:
+async def reply(state: State) -> dict[str, Any]:
     return {"done": await ask("do: reply")}
 
 

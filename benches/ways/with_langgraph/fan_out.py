@@ -17,8 +17,8 @@ class State(TypedDict):
     answer: str
 
 
-async def read(name: str) -> dict[str, Any]:
-    return {"notes": [await ask(f"do: read {name}")]}
+async def read(state: Any) -> dict[str, Any]:
+    return {"notes": [await ask(f"do: read {state}")]}
 
 
 async def compare(state: State) -> dict[str, Any]:

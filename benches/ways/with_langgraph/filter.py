@@ -18,12 +18,12 @@ class State(TypedDict):
     answer: str
 
 
-async def find(_: State) -> dict[str, Any]:
+async def find(state: State) -> dict[str, Any]:
     return {"papers": json.loads(await ask("do: find"))}
 
 
-async def read(name: str) -> dict[str, Any]:
-    return {"notes": [await ask(f"do: read {name}")]}
+async def read(state: Any) -> dict[str, Any]:
+    return {"notes": [await ask(f"do: read {state}")]}
 
 
 async def compare(state: State) -> dict[str, Any]:
