@@ -214,13 +214,6 @@ def _check_items(step: Step, for_each: ForEach, name: str, around: _Around) -> N
     items, inputs = for_each.items, around.scope.inputs
     if (source := source_of(step)) is not None:
         _check_earlier(step, name, "has its items from", source, around)
-        is_followed = around.earlier[source].for_each is not None and for_each.at is None
-        if is_followed and (for_each.where is not None or for_each.key):
-            field = "key" if for_each.where is None else "where"
-            raise ValueError(
-                f"step {name} follows {source} item by item, so its for_each can't have {field}: "
-                f"choose the items in {source}, or point `at` to a list in its outputs"
-            )
     elif isinstance(items, str):
         is_pattern = any(mark in items for mark in "*?[")
         if not items or (inputs is not None and not is_pattern and items not in inputs):
