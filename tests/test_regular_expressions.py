@@ -27,10 +27,11 @@ MADE_IN_A_CALL = {
     "models.llama.chat": "the texts of a model's tokens, escaped",
     "evals.cases": "written by who runs the evaluation; only compiled",
     "evals.checks": "a number or a text of who runs the evaluation",
-    "evals.matching": "written by who runs the evaluation; in a process that is ended in time",
+    "host.bounded_work": "anybody's patterns, in a process that is ended in time",
     "memory.graph_rows": "a name, escaped; the others are held by `_RULES`",
     "plan.regular_expression": "only compiled, or asked about one character",
     "quoting": "a mark, which is small letters alone",
+    "tasks.planner.program_forms": "the name of an item, escaped",
     "store.folder": "a number, and up to nine digits",
     "toolsets.mcp.session": "only compiled, to say whether it is one",
 }

@@ -128,6 +128,10 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
     "tasks.planner.written": lambda text: of("tasks.planner.written._of_text", text)(
         as_answer(text)
     ),
+    "tasks.planner.program_forms.places": of(
+        "tasks.planner.program_forms._places_in", "paper", None
+    ),
+    "tasks.planner.program_forms.reference": of("tasks.planner.program_forms._reference"),
     "tasks.replan": of("tasks.replan.read_replacement", "A", "p"),
     "toolsets.python": of("toolsets.python.file_name_problem"),
     "report.html.python": of("report.html.coloured", "python"),
@@ -163,6 +167,7 @@ HAS_NO_READER = {
     "store.folder": "names of files and of attempts, of bounded length",
     "host.bounded_work": "any patterns, in a process that is ended in time",
     "gates.pipeline": "looks for half a character",
+    "tasks.planner.planned": "leaves code out of prompts; its expression is tried with all others",
     "tasks.planner.planners": "looks for two words in an error",
     "gates.sandbox.guest.run_tests": "runs in the sandbox, within its bounds",
 }

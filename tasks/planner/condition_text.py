@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 )""",
     re.VERBOSE,
 )
-_PART = re.compile(r"""\[\s*(?:'([^']*)'|"([^"]*)"|([0-9]+|\*)?)\s*\]|([^./\[\]]+)""")
+_PART = re.compile(r"""\[\s*+(?:'([^']*)'|"([^"]*)"|([0-9]+|\*)?)\s*+\]|([^./\[\]]+)""")
 _AT_HAND = frozenset({"item", "output", "result", "this", "it", "self", "value", "$", ""})
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
 _WORDS = frozenset({"and", "or", "not", "in", "is", "exists", "empty", "matches", "len"})
