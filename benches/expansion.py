@@ -104,13 +104,22 @@ def _best(spent: tuple[Spent, ...]) -> Spent:
 
 def _spent(server: OwnServer, what: str, count: int, *, pages: bool) -> Spent:
     """Run a plan of so many steps or instances in a process of its own."""
-    ended = subprocess.run(
-        [sys.executable, __file__, "--here", what, str(count), "pages" if pages else "no pages"],
-        env=server.environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    # A home of its own: what earlier runs taught would take time and memory in later ones.
+    with TemporaryDirectory(dir=server.home, ignore_cleanup_errors=True) as own:
+        ended = subprocess.run(
+            [
+                sys.executable,
+                __file__,
+                "--here",
+                what,
+                str(count),
+                "pages" if pages else "no pages",
+            ],
+            env=server.environment | {"PREFECT_INTEGRATIONS_SWARM_HOME": own},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
     return Spent(**json.loads(ended.stdout))
 
 

@@ -43,6 +43,8 @@ from .expansion import Expansions
 
 __all__ = ["Driver"]
 
+_Plain = Launch | Ask | Skip | Cancel | Wait | Replace | Finish
+
 _ENDINGS: Mapping[str, EndKind] = {
     "succeeded": "succeeded",
     "failed": "failed",
@@ -227,27 +229,34 @@ class Driver:
         return commands
 
     async def _carry_out(self, commands: Sequence[Command], event: Event) -> None:
+        """Carry commands out, and those that follow from them before the next ones."""
         self._waits = False
-        for command in commands:
-            match command:
-                case Launch():
-                    await self._launch(command)
-                case Decide() | Expand() | Close():
-                    await self._resolve(command)
-                case Ask():
-                    has_questions = isinstance(event, AttemptFinished | Expanded)
-                    begun = event.questions if has_questions else ()
-                    self.asking.ask(command, begun)
-                case Skip():
-                    self._skip(command)
-                case Cancel(step):
-                    self._running[step].cancel()
-                case Wait():
-                    self._waits = True
-                case Replace():
-                    self._status = "edited"
-                case Finish(status):
-                    self._status = status
+        left: list[tuple[Command, Event]] = [(command, event) for command in reversed(commands)]
+        while left:
+            command, event = left.pop()
+            if isinstance(command, Decide | Expand | Close):
+                # Not by recursion: of a run that is resumed a hundred rounds may be over.
+                left += reversed(await self._resolve(command))
+            else:
+                await self._carry_out_one(command, event)
+
+    async def _carry_out_one(self, command: _Plain, event: Event) -> None:
+        match command:
+            case Launch():
+                await self._launch(command)
+            case Ask():
+                has_questions = isinstance(event, AttemptFinished | Expanded)
+                self.asking.ask(command, event.questions if has_questions else ())
+            case Skip():
+                self._skip(command)
+            case Cancel(step):
+                self._running[step].cancel()
+            case Wait():
+                self._waits = True
+            case Replace():
+                self._status = "edited"
+            case Finish(status):
+                self._status = status
 
     async def _launch(self, command: Launch) -> None:
         step, attempt = command.step, command.attempt
@@ -259,19 +268,23 @@ class Driver:
         # Or steps that start together would all ask their models after the last one.
         await asyncio.sleep(0)
 
-    async def _resolve(self, command: Decide | Expand | Close) -> None:
+    async def _resolve(self, command: Decide | Expand | Close) -> list[tuple[Command, Event]]:
+        """Work out what the schedule asks for; return what follows, and from which event."""
         match command:
             case Decide(step):
-                holds = self._expansions.decide(self.context.records[step].step)
-                await self._advance(Decided(step, holds))
-                if not holds:
+                event = Decided(step, self._expansions.decide(self.context.records[step].step))
+                commands = self._decide(event)
+                self._report_ready()
+                if not event.holds:
                     self._report_skipped(step)
+                return [(each, event) for each in commands]
             case Expand(step):
-                await self._expand(step)
+                return await self._expand(step)
             case Close():
                 await self._close(command)
+                return []
 
-    async def _expand(self, step: str) -> None:
+    async def _expand(self, step: str) -> list[tuple[Command, Event]]:
         """Give a step with members those that it gets now."""
         event = await self._expansions.expand(self.context.records[step].step)
         commands = self._decide(event)
@@ -279,7 +292,7 @@ class Driver:
             if member.id in event.done:
                 self._report_attempts(member.id)
         self._report_ready()
-        await self._carry_out(commands, event)
+        return [(each, event) for each in commands]
 
     async def _close(self, command: Close) -> None:
         step, status = command.step, command.status

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -268,7 +269,11 @@ class Expansions:
             last = rounds[-1]
             if last.output is None:
                 return self._ended(record, rounds[:-1], repeat, f"round {len(rounds)} failed")
-            if self._is_done(repeat, rounds):
+            try:
+                is_done = self._is_done(repeat, rounds)
+            except ItemsError as error:
+                return self._ended(record, rounds[:-1], repeat, str(error))
+            if is_done:
                 record.summarise(f"ended after {plural(len(rounds), 'round')}: {_end_of(repeat)}")
                 return Expanded(step.id, outcome="succeeded")
             if len(rounds) >= repeat.max_rounds:
@@ -308,7 +313,9 @@ class Expansions:
         members = [self.context.records[name] for name in record.members]
         done = [member.output for member in members if member.output is not None]
         if step.for_each is not None:
-            return _joined(step, list(self.context.outputs_of(step.id)))
+            outputs = list(self.context.outputs_of(step.id))
+            made = [output for output in outputs if self._is_made(output)]
+            return _joined(step, outputs, made)
         if step.repeat is not None:
             if step.repeat.until == "no_new_items":
                 return self._gathered(step, step.repeat, members)
@@ -316,11 +323,17 @@ class Expansions:
         final = self.context.records[f"{step.id}.{step.final}"].output
         return _renamed(final, step) if final is not None else None
 
+    def _is_made(self, output: StepOutput) -> bool:
+        """Whether an instance made it; else it says how one failed."""
+        record = self.context.records.get(output.name)
+        return record is None or record.output is not None
+
     def _gathered(self, step: CompiledStep, repeat: Repeat, rounds: list[StepState]) -> StepOutput:
         values: dict[str, Any] = {}
         for each in rounds:
-            if each.output is not None:
-                for key, value in self._found(repeat, each):
+            # A round without a list has ended the repetition.
+            with suppress(ItemsError):
+                for key, value in self._found(repeat, each) if each.output is not None else ():
                     values.setdefault(key or f"none {len(values)}", value)
         text = json.dumps(list(values.values()), ensure_ascii=False, indent=2)
         return StepOutput(name=step.id, agent=step.agent, kind="json", text=text)
@@ -402,10 +415,17 @@ def _value(output: StepOutput | None) -> object:
     return output.text.strip()
 
 
-def _joined(step: CompiledStep, outputs: list[StepOutput]) -> StepOutput:
-    """Join the outputs of instances: a JSON list where all are JSON, else a text with headings."""
-    values = [_value(output) for output in outputs if output.kind == "json"]
-    if len(values) == len(outputs):
+def _joined(
+    step: CompiledStep, outputs: list[StepOutput], made: Sequence[StepOutput]
+) -> StepOutput:
+    """Join the outputs of instances: a JSON list where all are JSON, else a text with headings.
+
+    Args:
+        outputs: What each instance made; of one that failed, why.
+        made: Those that were made. No other stands in a list, whose elements have to be alike.
+    """
+    values = [_value(output) for output in made if output.kind == "json"]
+    if len(values) == len(made):
         text = json.dumps(values, ensure_ascii=False, indent=2)
         return StepOutput(name=step.id, agent=step.agent, kind="json", text=text)
     parts = (f"## {output.label or output.name}\n\n{output.text}" for output in outputs)

@@ -76,28 +76,22 @@ def finished_work(name: str) -> FinishedWork:
     # The plan first: of a run that goes on, a step that ends meanwhile is one more.
     plan = plan_done(run)
     steps = {step: found for step in run.finished_steps() if (found := _finished(run, step))}
-    required = {step.id for step in plan.steps if not step.optional}
-    return FinishedWork(run, plan, steps, _over(states_stored(run), steps, required))
+    return FinishedWork(run, plan, steps, _over(states_stored(run), steps))
 
 
-def _over(
-    states: Sequence[StepState], steps: Collection[str], required: Collection[str]
-) -> frozenset[str]:
+def _over(states: Sequence[StepState], steps: Collection[str]) -> frozenset[str]:
     """Return which steps are over although they are not among those that have an output."""
     unfinished = {root_of(state.id) for state in states if state.parent and not _is_done(state)}
+    known = unfinished | {*steps}
     return frozenset(
         state.id
         for state in states
-        if not state.parent
-        and state.id not in steps
-        and state.id not in unfinished
-        and (state.status == "succeeded" or (state.id in required and _is_done(state)))
+        if not state.parent and state.id not in known and _is_done(state)
     )
 
 
 def _is_done(state: StepState) -> bool:
-    # What a condition skips has no category; a failure, and what a failure skips, has one.
-    return state.status == "succeeded" or (state.status == "skipped" and state.category is None)
+    return state.status == "succeeded" or state.by_condition
 
 
 def plan_done(run: RunStore) -> TaskIR:

@@ -90,7 +90,7 @@ class Condition(PlanPart):
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        on_value = any(self.gives(name) for name in _OPERATORS)
+        on_value = self.is_on_value
         if not on_value and not any(self.gives(name) for name in _COMBINED):
             raise ValueError(
                 "it has no operator; give one of is, is_not, in, over, under, exists, empty, "
@@ -126,6 +126,11 @@ class Condition(PlanPart):
         """Return a hash of what has one: values of JSON needn't."""
         return hash((self.step, self.at, self.matches))
 
+    @property
+    def is_on_value(self) -> bool:
+        """Whether it has an operator of its own, beside the conditions that it combines."""
+        return any(self.gives(name) for name in _OPERATORS)
+
     def gives(self, operator: str) -> bool:
         """Say whether an operator is given; only `is` and `is_not` may be given as null."""
         if operator in _MAY_BE_NULL:
@@ -157,7 +162,7 @@ def holds(condition: Condition, value_of: Callable[[str | None], object]) -> boo
         value_of: Returns the output of a step, read as JSON where it is JSON, or the value at hand
             for None; `MISSING` where there is none.
     """
-    if any(condition.gives(name) for name in _OPERATORS):
+    if condition.is_on_value:
         value = value_at(value_of(condition.step), condition.at)
         if not all(_fits(condition, name, value) for name in _OPERATORS if condition.gives(name)):
             return False

@@ -154,13 +154,13 @@ def _located(condition: Condition | None, step: str) -> Condition | None:
     """Return a condition on the value at hand as one on a step's output."""
     if condition is None:
         return None
-    changes: dict[str, object] = {}
+    changes: dict[str, object] = {"step": step} if condition.is_on_value else {}
     for name in ("all", "any"):
         if (parts := getattr(condition, name)) is not None:
             changes[name] = tuple(_located(part, step) for part in parts)
     if condition.not_ is not None:
         changes["not_"] = _located(condition.not_, step)
-    return condition.model_copy(update=changes or {"step": step})
+    return condition.model_copy(update=changes)
 
 
 def _within(outer: str, condition: Condition | None) -> Condition | None:

@@ -326,7 +326,7 @@ def _condition_problem(
 
 def _parts(condition: Condition) -> Iterator[Condition]:
     """Yield the conditions on values in a condition, itself among them."""
-    if any(condition.gives(name) for name in _ON_VALUES):
+    if condition.is_on_value:
         yield condition
     for within in (*(condition.all or ()), *(condition.any or ())):
         yield from _parts(within)
@@ -334,7 +334,6 @@ def _parts(condition: Condition) -> Iterator[Condition]:
         yield from _parts(condition.not_)
 
 
-_ON_VALUES = ("is_", "is_not", "in_", "over", "under", "exists", "empty", "matches")
 _MOST_VALUES = 10
 
 

@@ -258,7 +258,7 @@ def _inner(condition: Condition) -> list[Condition]:
 
 def _check_when(condition: Condition, name: str) -> None:
     inner = _inner(condition)
-    if not inner and condition.step is None:
+    if condition.step is None and condition.is_on_value:
         raise ValueError(f"step {name} has a condition `when` that names no step")
     for each in inner:
         _check_when(each, name)

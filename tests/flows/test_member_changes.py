@@ -313,3 +313,24 @@ def test_a_run_that_is_cancelled_among_its_instances_goes_on_with_the_others() -
     ]
     assert sorted([*first, *second]) == sorted(everything)
     assert "compare" not in first
+
+
+def test_a_resumed_run_takes_a_hundred_rounds_that_are_over() -> None:
+    """However many are restored at once, they are no depth of calls."""
+    inner = {"steps": [{"id": "S1", "agent": "Reader", "prompt": "check {round}"}]}
+    plan = TaskIR.model_validate(
+        {
+            "objective": "Find out",
+            "agents": [{"name": "Reader", "system_prompt": "You read closely."}],
+            "steps": [
+                {"id": "S1", "plan": inner, "repeat": {"until": {"is": ""}, "max_rounds": 100}},
+                {"id": "S2", "agent": "Reader", "prompt": "compare"},
+            ],
+        }
+    )
+    with answering() as script:
+        result = run(plan, memory=False)
+        assert len(script.asked()) == 101
+        again = asyncio.run(resume(result.run_id, retry_failed=True))
+    assert script.asked() == []
+    assert len([step for step in again.steps if step.attempts]) == 101

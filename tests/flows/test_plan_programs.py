@@ -228,6 +228,55 @@ def test_a_step_fails_with_an_instance_where_all_have_to_succeed() -> None:
     assert statuses(result)["S3"] == "skipped"
 
 
+def test_what_failed_is_no_element_of_a_list() -> None:
+    plan = plan_of(
+        {"id": "S1", "output": LIST},
+        {
+            "id": "S2",
+            "prompt": "Read {item.title}",
+            "output": LIST,
+            "for_each": {"items": "S1", "at": "/papers", "at_least": 0.6},
+        },
+        final_step="S2",
+    )
+
+    def reply(prompt: str) -> str:
+        return without_b(prompt) and (found(prompt) if "do S1" in prompt else '{"ok": true}')
+
+    with scripted(Script(reply)):
+        result = run(plan, max_attempts=1)
+    assert result.status == "completed"
+    assert json.loads(result.answer) == [{"ok": True}, {"ok": True}]
+
+
+def gathering(**repeat: Any) -> TaskIR:
+    """A step whose first round has a list, and whose second one has none."""
+    gathers = {"until": "no_new_items", "at": "/found", **repeat}
+    return plan_of({"id": "S1", "output": LIST, "repeat": gathers}, final_step="S1")
+
+
+def gathered() -> Script:
+    replies = iter(['{"found": ["a"]}', '{"problem": "no more"}'])
+    return Script(lambda _: next(replies))
+
+
+def test_a_round_without_a_list_fails_the_repetition() -> None:
+    with (
+        scripted(gathered()),
+        pytest.raises(RunFailedError, match="The output of S1r2 has no list at /found"),
+    ):
+        run(gathering(), max_attempts=1)
+
+
+def test_what_was_found_before_a_round_without_a_list_may_count() -> None:
+    with scripted(gathered()):
+        result = run(gathering(at_end="partial"), max_attempts=1)
+    assert result.status == "completed"
+    assert json.loads(result.answer) == ["a"]
+    (step,) = (each for each in result.steps if each.id == "S1")
+    assert "partial: The output of S1r2 has no list" in step.summary
+
+
 def test_more_items_than_allowed_fail_the_step_before_any_is_begun() -> None:
     with scripted(Script(found)) as script:
         result = run(spread(max_items=2))

@@ -155,6 +155,10 @@ def test_what_leads_to_something_is_a_plan(steps: list[dict[str, Any]]) -> None:
          "step S1 tells items apart by key /doi"),
         ([FINDER, {"for_each": PAPERS, **FINDER},
           {"when": {"step": "S2", "at": "/kind", "is": "bug"}}], "there is no /kind; it is a list"),
+        ([FINDER, {"for_each": PAPERS}, {"for_each": {**FOLLOWED, "key": "/title"}}],
+         "step S3 follows S2 item by item, so it can't have key"),
+        ([FINDER, {"when": {"is": 1, "all": [{"step": "S1", "exists": True}]}}],
+         "step S2 has a condition `when` that names no step"),
     ],
 )  # fmt: skip
 def test_what_leads_to_nothing_is_said(steps: list[dict[str, Any]], said: str) -> None:
