@@ -54,6 +54,9 @@ _STEP = re.compile(r"S[1-9][0-9]{0,3}")
 _ENDS_WELL = ("KEEP", "SKIP")
 """What lets a plan go on after a step's last attempt failed."""
 
+_PLAIN_QUOTES = str.maketrans("“”", "''")
+"""Marks that would open or close a quotation of ours."""
+
 
 def earlier_plan(episodes: Iterable[Episode], similarity: float = 1.0) -> EarlierPlan | None:
     """Return the plan of a run by its attempts, in any order; None without any."""
@@ -251,7 +254,7 @@ def tier_line(fact: TierFact) -> str:
 def gate_line(fact: GateFact) -> str:
     """Write what passes a gate."""
     kinds = f" ({', '.join(fact.default_for)})" if fact.default_for else ""
-    return f"- {fact.name}{kinds}: {one_line(fact.about, 80)}"
+    return f"- {fact.name}{kinds}: {one_line(fact.about.translate(_PLAIN_QUOTES), 80)}"
 
 
 def toolset_lines(fact: ToolsetFact, *, short: bool) -> str:
