@@ -240,12 +240,14 @@ class Candidates:
         name = f"{step.id} · {visible(step.agent, strict=True)} · {label}"
         event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
         streams = self.context.options.stream_text
-        with (
-            task_context(on_tool_call=call_sink(self.context.emit, request)),
-            text_events(self.context.emit, event, of_providers=streams),
-        ):
+        with task_context(on_tool_call=call_sink(self.context.emit, request)):
             state, result = await ask_subagent(
-                self.context.ledger, request, name=name, wait_for=wait_for, clock=self.clock
+                self.context.ledger,
+                request,
+                name=name,
+                wait_for=wait_for,
+                clock=self.clock,
+                streaming=text_events(self.context.emit, event, of_providers=streams),
             )
         made = Candidate(request, result, None, (state,))
         return made if result.category is not None else await self.check(step, made, label)

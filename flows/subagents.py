@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ async def ask_subagent(
     name: str,
     wait_for: Sequence[State[Any] | None],
     clock: Callable[[], float] = run_time,
+    streaming: AbstractContextManager[None] | None = None,
 ) -> tuple[State[Any], SubagentResult]:
     """Ask a subagent, and settle what that took; a task run that breaks has a result, too.
 
@@ -34,6 +36,7 @@ async def ask_subagent(
         ledger: The run's accounts; the request is reserved there already, under its key.
         name: The task run's name.
         wait_for: States that it comes after.
+        streaming: Takes what the model writes; it ends before the call is settled.
 
     Raises:
         ApprovalNeededError: It waits for a person.
@@ -41,7 +44,7 @@ async def ask_subagent(
     budget = AttemptBudget(partial(ledger.extend, request.key))
     usage, is_exact = None, False
     try:
-        with task_context(budget=budget):
+        with task_context(budget=budget), streaming or nullcontext():
             state, result = await _ask(ledger, request, name, wait_for, clock)
         # The tokens that a model wrote before it was stopped from outside are not counted.
         is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
