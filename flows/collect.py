@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from prefect.client.schemas.objects import State
@@ -34,7 +34,8 @@ async def collect_candidate(
     """
     step, started = record.step, run_time()
     how = step.collect or "list"
-    joined = [each for name in step.upstream for each in _joined(context, name)]
+    read = (record for name in step.upstream for record in context.read_of(name))
+    joined = [each for record in read if (each := _joined(record)) is not None]
     made = collect(how, joined, step.output)
     record.summarise("; ".join(made.notes))
     result = SubagentResult(
@@ -53,13 +54,10 @@ async def collect_candidate(
     return await candidates.check(step, candidate, f"attempt {launch.attempt}")
 
 
-def _joined(context: RunContext, name: str) -> Iterator[Joined]:
-    """Yield what a step made; what each of its instances did, if it is for each."""
-    record = context.records[name]
-    if record.step.for_each is not None:
-        for member in record.members:
-            yield from _joined(context, member)
-    elif (output := record.output) is not None:
-        yield Joined(name, record.label, output.kind, output.text)
-    elif record.status in ("failed", "skipped"):
-        yield Joined(name, record.label, failed=record.reason or record.status)
+def _joined(record: StepState) -> Joined | None:
+    """Return what a step or an instance made, or why it has nothing; None if it isn't over."""
+    if (output := record.output) is not None:
+        return Joined(record.id, record.label, output.kind, output.text)
+    if record.status in ("failed", "skipped"):
+        return Joined(record.id, record.label, failed=record.reason or record.status)
+    return None

@@ -172,20 +172,26 @@ class RunContext:
 
     def outputs_of(self, name: str) -> Iterator[StepOutput]:
         """Yield what a step that needs another one reads of it: each instance, or its output."""
+        for record in self.read_of(name):
+            if record.output is not None:
+                label = {"label": record.label} if record.label else {}
+                yield record.output.model_copy(update=label)
+            elif record.parent and record.status == "failed":
+                yield StepOutput(
+                    name=record.id,
+                    agent=record.agent,
+                    text=f"It failed: {record.reason}",
+                    label=record.label,
+                )
+
+    def read_of(self, name: str) -> Iterator[StepState]:
+        """Yield a step, or each of its instances if it is for each, at any depth of lists."""
         record = self.records[name]
-        if record.step.for_each is not None:
-            for member in record.members:
-                yield from self.outputs_of(member)
-        elif record.output is not None:
-            label = {"label": record.label} if record.label else {}
-            yield record.output.model_copy(update=label)
-        elif record.parent and record.status == "failed":
-            yield StepOutput(
-                name=name,
-                agent=record.agent,
-                text=f"It failed: {record.reason}",
-                label=record.label,
-            )
+        if record.step.for_each is None:
+            yield record
+            return
+        for member in record.members:
+            yield from self.read_of(member)
 
     @property
     def limits(self) -> CallLimits:

@@ -50,15 +50,6 @@ __all__ = ["Expansions", "StoredItems"]
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-class StoredItem(Frozen):
-    """An item as a run keeps it."""
-
-    value: Any = None
-    label: str = ""
-    trusted: bool = False
-    source: str = ""
-
-
 class StoredItems(Frozen):
     """The items that a step is done for; `note` says which were left out.
 
@@ -68,7 +59,7 @@ class StoredItems(Frozen):
 
     step: str
     basis: str = ""
-    items: tuple[StoredItem, ...] = ()
+    items: tuple[Item, ...] = ()
     note: str = ""
 
 
@@ -82,8 +73,11 @@ class Expansions:
 
     def __post_init__(self) -> None:
         plan = self.context.plan
-        self._digests = planned_digests(plan)
-        self._input_digests = {name: text_digest(text) for name, text in plan.inputs}
+        # Only members are told apart by them, and the texts of inputs may be long.
+        has_members = any(step.is_group for step in plan.steps)
+        inputs = plan.inputs if has_members else ()
+        self._digests = planned_digests(plan) if has_members else {}
+        self._input_digests = {name: text_digest(text) for name, text in inputs}
 
     def decide(self, step: CompiledStep) -> bool:
         """Say whether a step's condition holds; where it doesn't, the step's state says why."""
@@ -101,9 +95,9 @@ class Expansions:
             return await self._instances(step, step.for_each)
         if step.repeat is not None:
             return await self._round(step, step.repeat)
-        members = inner_steps(step)
+        states = self._states(step, inner_steps(step))
         final = f"{step.id}.{step.final}"
-        return await self._expanded(step, members, counted=(final,), needed=1)
+        return await self._expanded(step, states, counted=(final,), needed=1)
 
     async def close(self, step: str, status: EndStatus) -> None:
         """Give a step with members its output, from theirs."""
@@ -130,12 +124,12 @@ class Expansions:
                 self.context.records[step.id].end(reason, Category.UPSTREAM)
                 return Expanded(step.id, outcome="failed")
             members = followers_of(step, [self.context.records[n].step for n in followed.members])
-            asked = (state.asked for state in self._states(step, members).values())
-            basis = text_digest(*asked)
+            states = self._states(step, members)
+            basis = text_digest(*(state.asked for state in states.values()))
             if await asyncio.to_thread(self._stored_items, step, basis) is None:
                 found = StoredItems(step=step.id, basis=basis)
                 await asyncio.to_thread(self.context.run.write_record, "expansion", found, step.id)
-            return await self._counted(step, for_each, members)
+            return await self._counted(step, for_each, states)
         try:
             found = await self._items(step, for_each)
         except ItemsError as error:
@@ -143,15 +137,15 @@ class Expansions:
             return Expanded(step.id, outcome="failed")
         if isinstance(found, Question):
             return Expanded(step.id, outcome="asked", questions=(found.id,))
-        items = [Item(item.value, item.label, item.trusted, item.source) for item in found.items]
         self.context.records[step.id].summarise(found.note)
-        return await self._counted(step, for_each, instances_of(step, items))
+        states = self._states(step, instances_of(step, found.items))
+        return await self._counted(step, for_each, states)
 
     async def _counted(
-        self, step: CompiledStep, for_each: ForEach, members: tuple[CompiledStep, ...]
+        self, step: CompiledStep, for_each: ForEach, states: Mapping[str, StepState]
     ) -> Expanded:
-        counted = tuple(member.id for member in members)
-        return await self._expanded(step, members, counted, needed_of(for_each, len(members)))
+        needed = needed_of(for_each, len(states))
+        return await self._expanded(step, states, tuple(states), needed)
 
     async def _items(self, step: CompiledStep, for_each: ForEach) -> StoredItems | Question:
         """Return the items of a step, or what a person has to decide before they are known.
@@ -186,11 +180,7 @@ class Expansions:
             )
             if count
         ]
-        items = tuple(
-            StoredItem(value=item.value, label=item.label, trusted=item.trusted, source=item.source)
-            for item in chosen
-        )
-        found = StoredItems(step=step.id, basis=basis, items=items, note=", ".join(notes))
+        found = StoredItems(step=step.id, basis=basis, items=chosen, note=", ".join(notes))
         await asyncio.to_thread(run.write_record, "expansion", found, step.id)
         return found
 
@@ -280,8 +270,8 @@ class Expansions:
                 count = plural(len(rounds), "round")
                 reason = f"after {count} its end was not reached: {_end_of(repeat)}"
                 return self._ended(record, rounds, repeat, reason)
-        member = round_of(step, len(rounds) + 1)
-        return await self._expanded(step, (member,), is_complete=False)
+        states = self._states(step, (round_of(step, len(rounds) + 1),))
+        return await self._expanded(step, states, is_complete=False)
 
     def _ended(
         self, record: StepState, rounds: list[StepState], repeat: Repeat, reason: str
@@ -314,19 +304,14 @@ class Expansions:
         done = [member.output for member in members if member.output is not None]
         if step.for_each is not None:
             outputs = list(self.context.outputs_of(step.id))
-            made = [output for output in outputs if self._is_made(output)]
-            return _joined(step, outputs, made)
+            read = [state.output for state in self.context.read_of(step.id)]
+            return _joined(step, outputs, [output for output in read if output is not None])
         if step.repeat is not None:
             if step.repeat.until == "no_new_items":
                 return self._gathered(step, step.repeat, members)
             return _renamed(done[-1], step) if done else None
         final = self.context.records[f"{step.id}.{step.final}"].output
         return _renamed(final, step) if final is not None else None
-
-    def _is_made(self, output: StepOutput) -> bool:
-        """Whether an instance made it; else it says how one failed."""
-        record = self.context.records.get(output.name)
-        return record is None or record.output is not None
 
     def _gathered(self, step: CompiledStep, repeat: Repeat, rounds: list[StepState]) -> StepOutput:
         values: dict[str, Any] = {}
@@ -341,21 +326,21 @@ class Expansions:
     async def _expanded(
         self,
         step: CompiledStep,
-        members: tuple[CompiledStep, ...],
+        states: Mapping[str, StepState],
         counted: tuple[str, ...] = (),
         needed: int = 0,
         *,
         is_complete: bool = True,
     ) -> Expanded:
-        records = self._states(step, members)
-        restored = await asyncio.to_thread(restore_members, self.context.run, records)
+        members = tuple(state.step for state in states.values())
+        restored = await asyncio.to_thread(restore_members, self.context.run, states)
         if problem := self._budget_problem(
             [member for member in members if member.id not in restored]
         ):
             self.context.records[step.id].end(problem, Category.BUDGET)
             return Expanded(step.id, outcome="failed")
-        self.context.records.update(records)
-        self.context.records[step.id].add_members([*records])
+        self.context.records.update(states)
+        self.context.records[step.id].add_members([*states])
         self.context.emit(_event(step, members, self.context.records[step.id].summary))
         wanted = "steps" in self.context.options.approve
         approval = frozenset(member.id for member in members if wanted and member.approval)

@@ -206,8 +206,7 @@ def check_choice(
 
 
 def _are_in(step: CompiledStep, taken: Collection[str]) -> bool:
-    needed = {*step.upstream, *step.waits_for, step.source, step.follows} - {""}
-    return needed <= {*taken}
+    return {*step.needs} <= {*taken}
 
 
 def begin_fork(

@@ -25,7 +25,16 @@ from .output import PlanPart, as_tuple
 from .pointers import MISSING, pointer_problem, value_at
 from .regular_expression import is_found, pattern_problem
 
-__all__ = ["MAX_DEPTH", "Condition", "are_equal", "describe_condition", "holds", "steps_of"]
+__all__ = [
+    "MAX_DEPTH",
+    "Condition",
+    "are_equal",
+    "describe_condition",
+    "holds",
+    "parts_of",
+    "steps_of",
+    "with_steps",
+]
 
 MAX_DEPTH = 5
 """Levels of conditions within conditions."""
@@ -142,7 +151,7 @@ def _nulls(condition: Condition) -> frozenset[str]:
     return frozenset(name for name in _MAY_BE_NULL if condition.gives(name))
 
 
-def _within(condition: Condition) -> Iterator[Condition]:
+def parts_of(condition: Condition) -> Iterator[Condition]:
     """Yield the conditions that a condition combines."""
     yield from condition.all or ()
     yield from condition.any or ()
@@ -151,7 +160,7 @@ def _within(condition: Condition) -> Iterator[Condition]:
 
 
 def _depth(condition: Condition) -> int:
-    return 1 + max(map(_depth, _within(condition)), default=0)
+    return 1 + max(map(_depth, parts_of(condition)), default=0)
 
 
 def holds(condition: Condition, value_of: Callable[[str | None], object]) -> bool:
@@ -241,8 +250,23 @@ def steps_of(condition: Condition) -> tuple[str, ...]:
 def _named(condition: Condition) -> Iterator[str]:
     if condition.step is not None:
         yield condition.step
-    for within in _within(condition):
+    for within in parts_of(condition):
         yield from _named(within)
+
+
+def with_steps(condition: Condition, step_of: Callable[[Condition], str | None]) -> Condition:
+    """Return a condition in which each condition that has operators is on another step's output.
+
+    Args:
+        step_of: The id of that step, for such a condition; None for the value at hand.
+    """
+    changes: dict[str, object] = {"step": step_of(condition)} if condition.is_on_value else {}
+    for name in ("all", "any"):
+        if (parts := getattr(condition, name)) is not None:
+            changes[name] = tuple(with_steps(part, step_of) for part in parts)
+    if condition.not_ is not None:
+        changes["not_"] = with_steps(condition.not_, step_of)
+    return condition.model_copy(update=changes)
 
 
 def describe_condition(condition: Condition) -> str:

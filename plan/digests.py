@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from .compile import CompiledPlan, CompiledStep
-from .conditions import Condition
+from .conditions import Condition, with_steps
 from .ids import parse_id
 
 __all__ = ["member_digest", "planned_digests", "step_digests", "text_digest", "work_digest"]
@@ -95,7 +95,8 @@ def _work(step: CompiledStep, instructions: str) -> dict[str, Any]:
     if step.review is not None:
         work["review"] = asdict(step.review)
     if step.when is not None:
-        work["when"] = _without_numbers(step.when)
+        when = with_steps(step.when, _planned_step)
+        work["when"] = when.model_dump(mode="json", exclude_unset=True)
     if step.for_each is not None:
         # A source counts by its own hash: its id may have a number.
         left_out = {"items"} if step.source or step.follows else set[str]()
@@ -116,18 +117,10 @@ def _inner(step: CompiledStep) -> dict[str, Any]:
     return {"id": step.id, "optional": step.optional, **needs, **work}
 
 
-def _without_numbers(condition: Condition) -> dict[str, Any]:
-    """Return a condition whose steps have the ids that they have in the plan."""
-    found = condition.model_dump(mode="json", exclude_unset=True)
-    if condition.step is not None:
-        found["step"] = ".".join(level.step for level in parse_id(condition.step))
-    for name in ("all", "any"):
-        if (parts := getattr(condition, name)) is not None:
-            found[name] = [_without_numbers(part) for part in parts]
-    if condition.not_ is not None:
-        found["not"] = _without_numbers(condition.not_)
-        found.pop("not_", None)
-    return found
+def _planned_step(condition: Condition) -> str | None:
+    """Return the id that a condition's step has in the plan."""
+    step = condition.step
+    return ".".join(level.step for level in parse_id(step)) if step is not None else None
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .compile import CompiledStep
-from .conditions import Condition
+from .conditions import Condition, with_steps
 from .ids import inner_id, instance_id, nested_instance_id, parse_id, round_id
 from .items import Item, digest_of, full_text
 from .program import ForEach
 from .templates import fields_in, written
 
-__all__ = ["followers_of", "inner_steps", "instances_of", "most_rounds", "needed_of", "round_of"]
+__all__ = ["followers_of", "inner_steps", "instances_of", "needed_of", "round_of"]
 
 
 def instances_of(step: CompiledStep, items: Sequence[Item]) -> tuple[CompiledStep, ...]:
@@ -58,7 +58,8 @@ def followers_of(step: CompiledStep, followed: Sequence[CompiledStep]) -> tuple[
                 )
             )
         else:
-            when = _located(for_each.where, each.id)
+            where = for_each.where
+            when = with_steps(where, lambda _, step=each.id: step) if where else None
             member = replace(member, upstream=(each.id, *step.upstream), when=when)
             members.append(_finished(member, quotes_item=False))
     return tuple(members)
@@ -97,11 +98,6 @@ def needed_of(for_each: ForEach, count: int) -> int:
     return min(count, math.ceil(for_each.at_least))
 
 
-def most_rounds(step: CompiledStep) -> int:
-    """Return how many rounds a step may have; 1 for one that isn't repeated."""
-    return step.repeat.max_rounds if step.repeat else 1
-
-
 def _instance(step: CompiledStep, own: str, item: Item | None, number: int) -> CompiledStep:
     return replace(
         step,
@@ -128,6 +124,9 @@ def _written_id(step: str, numbers: Sequence[int]) -> str:
 
 
 def _inner(outer: CompiledStep, inner: CompiledStep) -> CompiledStep:
+    def within(condition: Condition) -> str | None:
+        return inner_id(outer.id, condition.step) if condition.step else None
+
     own = inner_id(outer.id, inner.id)
     for_each = inner.for_each
     if for_each is not None and inner.source:
@@ -140,7 +139,7 @@ def _inner(outer: CompiledStep, inner: CompiledStep) -> CompiledStep:
         waits_for=tuple(inner_id(outer.id, name) for name in inner.waits_for),
         source=inner_id(outer.id, inner.source) if inner.source else "",
         follows=inner_id(outer.id, inner.follows) if inner.follows else "",
-        when=_within(outer.id, inner.when),
+        when=with_steps(inner.when, within) if inner.when else None,
         for_each=for_each,
         about=outer.about,
         index=outer.index,
@@ -148,34 +147,6 @@ def _inner(outer: CompiledStep, inner: CompiledStep) -> CompiledStep:
         priority=inner.priority,
     )
     return _finished(member, quotes_item=not inner.upstream)
-
-
-def _located(condition: Condition | None, step: str) -> Condition | None:
-    """Return a condition on the value at hand as one on a step's output."""
-    if condition is None:
-        return None
-    changes: dict[str, object] = {"step": step} if condition.is_on_value else {}
-    for name in ("all", "any"):
-        if (parts := getattr(condition, name)) is not None:
-            changes[name] = tuple(_located(part, step) for part in parts)
-    if condition.not_ is not None:
-        changes["not_"] = _located(condition.not_, step)
-    return condition.model_copy(update=changes)
-
-
-def _within(outer: str, condition: Condition | None) -> Condition | None:
-    """Return a condition whose steps have the ids that they have outside of their plan."""
-    if condition is None:
-        return None
-    changes: dict[str, object] = {}
-    if condition.step is not None:
-        changes["step"] = inner_id(outer, condition.step)
-    for name in ("all", "any"):
-        if (parts := getattr(condition, name)) is not None:
-            changes[name] = tuple(_within(outer, part) for part in parts)
-    if condition.not_ is not None:
-        changes["not_"] = _within(outer, condition.not_)
-    return condition.model_copy(update=changes)
 
 
 def _finished(step: CompiledStep, *, quotes_item: bool) -> CompiledStep:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
+from ..untrusted.json_text import json_type
 from .conditions import Condition, are_equal
 from .items import is_pattern
 from .pointers import (
@@ -124,27 +125,6 @@ def item_place(step: Step, earlier: Mapping[str, Step]) -> ItemPlace | None:
     return ItemPlace(element_at(found.place, for_each.at or "") if found.place else None)
 
 
-def _kind_of(value: object) -> str:
-    """Return the type that a JSON Schema calls a value by; "" if it has none."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list() | tuple():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return ""
-
-
 def _place_of(values: Sequence[Any]) -> SchemaPlace | None:
     schema = _schema_of(values)
     return SchemaPlace(schema, schema) if schema else None
@@ -152,7 +132,7 @@ def _place_of(values: Sequence[Any]) -> SchemaPlace | None:
 
 def _schema_of(values: Sequence[Any]) -> dict[str, Any]:
     """Return a schema that all values fit, and that has no field that none of them has."""
-    kinds = {_kind_of(value) for value in values}
+    kinds = {json_type(value) for value in values}
     if not kinds or "" in kinds:
         return {}
     schema: dict[str, Any] = {"type": sorted(kinds)}
@@ -357,7 +337,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     if isinstance(listed, list):
         return any(are_equal(value, each) for each in cast("list[Any]", listed))
     kinds = _kinds(schema)
-    kind = _kind_of(value)
+    kind = json_type(value)
     if not kinds or kind in kinds:
         return True
     if kind == "integer":

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..inputs.contents import named_problem
 from .collect import collected_output_problem
-from .conditions import Condition
-from .items import MOST_ITEMS
+from .conditions import Condition, parts_of, steps_of
+from .items import MOST_ITEMS, is_pattern
 from .places import ItemPlace, has_items, item_place, places_problem
 from .program import ForEach
 from .step import Agent, InnerPlan, Step, final_step, source_of
@@ -140,8 +140,8 @@ def _check_step(step: Step, name: str, around: _Around) -> None:
         _check_value_condition(step.for_each.where, name, "where")
     if step.when:
         _check_when(step.when, name)
-    for needed in _named_in(step.when):
-        _check_earlier(step, name, "has a condition on", needed, around)
+        for needed in steps_of(step.when):
+            _check_earlier(step, name, "has a condition on", needed, around)
     if step.repeat and isinstance(step.repeat.until, Condition):
         _check_value_condition(step.repeat.until, name, "until")
     earlier, item = around.earlier, scope.item
@@ -174,8 +174,6 @@ def _check_work(step: Step, name: str, scope: _Scope) -> None:
         return
     if step.agent not in scope.agents:
         raise ValueError(f"step {name} is assigned to an unknown agent {step.agent!r}")
-    if step.review and (step.review.pass_ or 1) > step.review.votes:
-        raise ValueError(f"step {name} has {step.review.votes} votes, fewer than it has to pass")
     _check_reviewers(step, name, scope.agents)
 
 
@@ -214,18 +212,18 @@ def _check_items(step: Step, for_each: ForEach, name: str, around: _Around) -> N
     items, inputs = for_each.items, around.scope.inputs
     if (source := source_of(step)) is not None:
         _check_earlier(step, name, "has its items from", source, around)
-    elif isinstance(items, str):
-        is_pattern = any(mark in items for mark in "*?[")
-        if not items or (inputs is not None and not is_pattern and items not in inputs):
-            has = ", ".join(sorted(inputs or ())) or "none"
-            raise ValueError(
-                f"step {name} has its items from {items!r}, which is neither an earlier step nor "
-                f"an input; the inputs are: {has}"
-            )
+    elif isinstance(items, str) and (
+        not items or (inputs is not None and not is_pattern(items) and items not in inputs)
+    ):
+        has = ", ".join(sorted(inputs or ())) or "none"
+        raise ValueError(
+            f"step {name} has its items from {items!r}, which is neither an earlier step nor an "
+            f"input; the inputs are: {has}"
+        )
 
 
 def _check_value_condition(condition: Condition | None, name: str, field: str) -> None:
-    if named := _named_in(condition):
+    if condition and (named := steps_of(condition)):
         raise ValueError(
             f"step {name} has a condition `{field}` on {named[0]}; it is on the value at hand, "
             "without `step`"
@@ -241,26 +239,10 @@ def _check_earlier(step: Step, name: str, how: str, needed: str, around: _Around
         raise ValueError(f"step {name} {how} {needed}, which comes later")
 
 
-def _named_in(condition: Condition | None) -> list[str]:
-    """Return the steps that a condition names."""
-    if condition is None:
-        return []
-    return [
-        *([condition.step] if condition.step is not None else []),
-        *(name for inner in _inner(condition) for name in _named_in(inner)),
-    ]
-
-
-def _inner(condition: Condition) -> list[Condition]:
-    negated = [condition.not_] if condition.not_ else []
-    return [*(condition.all or ()), *(condition.any or ()), *negated]
-
-
 def _check_when(condition: Condition, name: str) -> None:
-    inner = _inner(condition)
     if condition.step is None and condition.is_on_value:
         raise ValueError(f"step {name} has a condition `when` that names no step")
-    for each in inner:
+    for each in parts_of(condition):
         _check_when(each, name)
 
 
@@ -280,6 +262,7 @@ def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:
 
 
 def first_repeated(values: Iterable[str]) -> str | None:
+    """Return the first value that was there before; None if each is there once."""
     seen: set[str] = set()
     for value in values:
         if value in seen:

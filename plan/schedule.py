@@ -379,15 +379,14 @@ class Schedule:
         self._set(node, "succeeded")
 
     def _check(self, steps: Iterable[CompiledStep]) -> None:
-        known = set(self._nodes)
+        fresh: set[str] = set()
         for step in steps:
-            if step.id in known:
+            if step.id in self._nodes or step.id in fresh:
                 raise ValueError(f"step {step.id} is in the plan already")
-            follows = (step.follows,) if step.follows else ()
-            for needed in (*step.upstream, *step.waits_for, *follows):
-                if needed not in known:
+            for needed in step.needs:
+                if needed not in self._nodes and needed not in fresh:
                     raise ValueError(f"step {step.id} depends on {needed}, which is not there")
-            known.add(step.id)
+            fresh.add(step.id)
 
     def _add(
         self,

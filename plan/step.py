@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from ..untrusted.json_text import STEP_ID
-from .conditions import Condition
+from .conditions import Condition, steps_of
 from .output import Output, PlanPart, Text, Texts, as_tuple
 from .program import BestOf, Collect, ForEach, Repeat, Review
 
@@ -187,17 +187,9 @@ def source_of(step: Step) -> str | None:
 def needs_of(step: Step) -> tuple[str, ...]:
     """Return all steps that a step waits for, each once: those it reads come first."""
     source = source_of(step)
-    named = [*step.depends_on, *([source] if source else []), *_named_in(step.when)]
+    in_condition = steps_of(step.when) if step.when else ()
+    named = [*step.depends_on, *([source] if source else []), *in_condition]
     return tuple(dict.fromkeys(named))
-
-
-def _named_in(condition: Condition | None) -> Iterator[str]:
-    if condition is None:
-        return
-    if condition.step is not None:
-        yield condition.step
-    for inner in (*(condition.all or ()), *(condition.any or ()), condition.not_):
-        yield from _named_in(inner)
 
 
 def final_step(steps: Sequence[Step]) -> str | None:

@@ -18,6 +18,7 @@ __all__ = [
     "NotStrictError",
     "describe",
     "is_nested_over",
+    "json_type",
     "read_json",
     "read_object",
 ]
@@ -217,6 +218,27 @@ def _children(parent: Any) -> list[Any]:
     if isinstance(parent, dict):
         return [*cast("dict[Any, Any]", parent).values()]
     return [*cast("list[Any]", parent)] if isinstance(parent, list | tuple) else []
+
+
+def json_type(value: object) -> str:
+    """Return the type that a JSON Schema calls a value by; "" for what JSON has none for."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list() | tuple():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return ""
 
 
 STEP_ID = re.compile(r"S[1-9][0-9]{0,5}")

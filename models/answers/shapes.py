@@ -14,6 +14,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from ...text import whole_characters, without_surrogates
+from ...untrusted.json_text import json_type
 from .lenient_json import JsonProblem, read_json
 from .usage import MENDED, noted, notes
 
@@ -63,24 +64,6 @@ def shaped(value: Any, schema: Mapping[str, Any]) -> Shaped:
 def normal_name(name: str) -> str:
     """Return a name without case and marks: `createSubagent` is `create_subagent`."""
     return _NOT_IN_NAMES.sub("", name).casefold()
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 @dataclass(slots=True)
@@ -140,10 +123,10 @@ class _Shaper:
         kinds = _kinds(choices)
         if kinds is None:
             return value
-        kind = _kind(value)
+        kind = json_type(value)
         if kind not in kinds and not (kind == "integer" and "number" in kinds):
             value = self._converted(value, kind, kinds, choices, path)
-            kind = _kind(value)
+            kind = json_type(value)
         fitting = [choice for choice in choices if kind in (_kinds([choice]) or ())]
         if len(fitting) != 1:
             return value
@@ -211,7 +194,7 @@ class _Shaper:
             return None
         if isinstance(read.value, str) and "object" in kinds and read.value != text:
             return self._read(read.value, kinds)
-        return read.value if _kind(read.value) in kinds else None
+        return read.value if json_type(read.value) in kinds else None
 
     def _object(self, value: dict[str, Any], schema: dict[str, Any], path: str, depth: int) -> Any:
         properties, required = _properties(schema), _required(schema)
@@ -299,7 +282,7 @@ class _Shaper:
 def _only_object(value: object) -> Any:
     """Return the object that is the only item of a list; None if a value is something else."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
-    return items[0] if len(items) == 1 and _kind(items[0]) == "object" else None
+    return items[0] if len(items) == 1 and json_type(items[0]) == "object" else None
 
 
 def _kinds(choices: list[dict[str, Any]]) -> frozenset[str] | None:
@@ -312,9 +295,9 @@ def _kinds(choices: list[dict[str, Any]]) -> frozenset[str] | None:
         elif isinstance(kind, list):
             kinds |= {str(each) for each in cast("list[Any]", kind)}
         elif isinstance(listed := choice.get("enum"), list):
-            kinds |= {_kind(each) for each in cast("list[Any]", listed)}
+            kinds |= {json_type(each) for each in cast("list[Any]", listed)}
         elif "const" in choice:
-            kinds.add(_kind(choice["const"]))
+            kinds.add(json_type(choice["const"]))
         elif "properties" in choice:
             kinds.add("object")
         else:
@@ -335,7 +318,7 @@ def _required(schema: dict[str, Any]) -> list[str]:
 
 def _name_of(value: Any) -> str:
     names = {"array": "a list", "object": "an object", "integer": "a number", "null": "null"}
-    return names.get(_kind(value), f"a {_kind(value)}")
+    return names.get(json_type(value), f"a {json_type(value)}")
 
 
 _LONGEST_NAME = 300

@@ -18,7 +18,6 @@ from prefect_swarm.plan.expand import (
     followers_of,
     inner_steps,
     instances_of,
-    most_rounds,
     needed_of,
     round_of,
 )
@@ -269,7 +268,7 @@ class Run:
                 return Expanded(step.id, outcome="succeeded" if is_partial else "failed")
             if own and self.random.random() < 0.4:
                 return Expanded(step.id, outcome="succeeded")
-            if len(own) >= most_rounds(step):
+            if len(own) >= step.repeat.max_rounds:
                 is_partial = step.repeat.at_end == "partial"
                 return Expanded(step.id, outcome="succeeded" if is_partial else "failed")
             return self._with(step, (round_of(step, len(own) + 1),), (), 0, is_complete=False)
