@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from prefect_swarm.plan.compile import CompiledStep
-from prefect_swarm.plan.schedule import (
+from prefect_swarm.plan.schedule import ConcurrencyLimits, Schedule
+from prefect_swarm.plan.schedule_events import (
     AttemptFinished,
     Command,
-    ConcurrencyLimits,
     Finish,
     Launch,
     PlanExtended,
-    Schedule,
 )
 
 __all__ = ["Job", "makespan"]

@@ -18,7 +18,7 @@ from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.digests import step_digests, work_digest
 from ..plan.program_words import program_words
 from ..plan.review import Reviewer
-from ..plan.schedule import Approved, Ask, Edited, Rejected
+from ..plan.schedule_events import Approved, Ask, Edited, Rejected
 from ..store.approvals import Approvals
 from ..store.attempt import excerpt
 from ..store.events import AnsweredEvent, AskedEvent

@@ -19,7 +19,7 @@ from ..errors import (
 )
 from ..metrics.clock import run_time
 from ..models.request_context import waits_to
-from ..plan.schedule import AttemptFinished, Launch
+from ..plan.schedule_events import AttemptFinished, Launch
 from ..plan.task_ir import Tier
 from ..store.attempt import Attempt, Decision, Usage, excerpt
 from ..store.events import DecisionEvent

@@ -10,7 +10,7 @@ from prefect.client.schemas.objects import State
 from ..errors import Category
 from ..metrics.clock import run_time
 from ..plan.collect import Joined, collect
-from ..plan.schedule import Launch
+from ..plan.schedule_events import Launch
 from ..store.step import StepState
 from ..tasks.subagent.request import SubagentResult
 from .candidate import Candidate, Candidates

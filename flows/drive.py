@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from ..errors import Category
 from ..metrics.clock import run_time
-from ..plan.schedule import (
+from ..plan.schedule import Schedule
+from ..plan.schedule_events import (
     Ask,
     AttemptFinished,
     Cancel,
@@ -27,7 +28,6 @@ from ..plan.schedule import (
     Rejected,
     Replace,
     RunStatus,
-    Schedule,
     Skip,
     StepStatus,
     Wait,

@@ -34,7 +34,7 @@ from ..plan.items import (
 from ..plan.output import StepOutput
 from ..plan.pointers import MISSING
 from ..plan.program import ForEach, Repeat
-from ..plan.schedule import EndStatus, Expanded
+from ..plan.schedule_events import EndStatus, Expanded
 from ..store.approvals import Approvals
 from ..store.events import ExpandedEvent, PlannedStep
 from ..store.question import Question, is_approval

@@ -12,7 +12,7 @@ from time import perf_counter
 from ..errors import MemoryStoreError
 from ..models.streaming import streaming_to
 from ..plan.compile import StepDefaults, compile_plan
-from ..plan.schedule import Launch
+from ..plan.schedule_events import Launch
 from ..plan.step import needs_of
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.result import Recall

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ..plan.output import StepOutput
-from ..plan.schedule import Launch
+from ..plan.schedule_events import Launch
 from ..plan.task_ir import Tier
 from ..quoting import Quote
 from ..store.attempt import Action, Attempt, Decision, excerpt

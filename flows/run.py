@@ -17,7 +17,7 @@ from ..metrics.critical_path import measure
 from ..models.remote import open_models
 from ..models.request_context import refused_providers, waits_to
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
-from ..plan.schedule import RunStatus
+from ..plan.schedule_events import RunStatus
 from ..plan.step import Agent, placed_steps
 from ..plan.task_ir import TaskIR
 from ..settings import home

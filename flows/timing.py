@@ -16,7 +16,7 @@ from ..errors import RunDamagedError
 from ..metrics.clock import RunTime, Stretch, TimeKind, clock_of_run, run_time, seconds_by_kind
 from ..metrics.time_breakdown import TIMELINE_EVENTS, around_steps, explain, turns_of
 from ..models.names import model_names, without_place
-from ..plan.schedule import AttemptFinished, Launch
+from ..plan.schedule_events import AttemptFinished, Launch
 from ..plan.task_ir import TIERS, TierName
 from ..store.protocol import RunStore
 from ..store.result import SwarmResult

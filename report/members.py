@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from ..gates import format_diagnostics
 from ..plan.ids import parse_id, sort_key
-from ..plan.schedule import OVER, StepStatus
+from ..plan.schedule_events import OVER, StepStatus
 from ..store.attempt import Attempt
 from ..store.step import StepState
 from ..text import dollars, duration, one_line, plural

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from ..errors import Category
 from ..host.secrets import mask_written
 from ..metrics.clock import RunTime
-from ..plan.schedule import StepStatus
+from ..plan.schedule_events import StepStatus
 from ..store.attempt import Action
 from ..store.result import Cost, Metrics, Planning, Recall
 from ..store.step import StepState

@@ -14,7 +14,7 @@ from ..errors import RunDamagedError
 from ..host.secrets import secrets_in
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.items import is_pattern
-from ..plan.schedule import UNFINISHED, StepStatus
+from ..plan.schedule_events import UNFINISHED, StepStatus
 from ..plan.step import needs_of
 from ..store.events import ExpandedEvent, FinishedEvent, PlannedStep, RunEvent
 from ..store.protocol import PlanRecord, RunStore

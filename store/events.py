@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from ..data_types import Finite, Moment
 from ..host.secrets import masked_urls
-from ..plan.schedule import EndStatus
+from ..plan.schedule_events import EndStatus
 from ..plan.task_ir import Tier
 from .attempt import Action, Attempt, Usage
 

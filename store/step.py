@@ -13,7 +13,7 @@ from ..errors import Category
 from ..metrics.clock import Stretch
 from ..plan.compile import CompiledStep
 from ..plan.output import StepOutput
-from ..plan.schedule import UNFINISHED, EndStatus, StepStatus
+from ..plan.schedule_events import UNFINISHED, EndStatus, StepStatus
 from ..untrusted.opening import PlainName
 from .attempt import Attempt, Decision, Usage, excerpt
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ...metrics.critical_path import critical_path
-from ...plan.schedule import OVER, StepStatus
+from ...plan.schedule_events import OVER, StepStatus
 from ...report.members import folded, needs_within
 from ...report.page import AttemptView, StepView
 from ...store.events import (

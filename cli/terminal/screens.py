@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ...metrics.clock import run_time
 from ...plan.ids import steps_above
-from ...plan.schedule import OVER, StepStatus
+from ...plan.schedule_events import OVER, StepStatus
 from ...report.members import ranges, tally_words
 from ...report.page import Members, StepView
 from ...store.event_buffer import EventBuffer

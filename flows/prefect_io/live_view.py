@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...metrics.critical_path import measure
-from ...plan.schedule import StepStatus
+from ...plan.schedule_events import StepStatus
 from ...report.page import AttemptView, RunView, StepView
 from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult

@@ -5,14 +5,14 @@ from typing import Literal
 
 import pytest
 from prefect_swarm.plan.compile import CompiledStep
-from prefect_swarm.plan.schedule import (
+from prefect_swarm.plan.schedule import ConcurrencyLimits, Schedule
+from prefect_swarm.plan.schedule_events import (
     Approved,
     Ask,
     AttemptFinished,
     Cancel,
     Cancelled,
     Command,
-    ConcurrencyLimits,
     Edited,
     Event,
     Finish,
@@ -20,7 +20,6 @@ from prefect_swarm.plan.schedule import (
     PlanExtended,
     Rejected,
     Replace,
-    Schedule,
     Skip,
     Wait,
 )

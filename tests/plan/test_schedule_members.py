@@ -22,7 +22,8 @@ from prefect_swarm.plan.expand import (
     round_of,
 )
 from prefect_swarm.plan.items import item_of
-from prefect_swarm.plan.schedule import (
+from prefect_swarm.plan.schedule import ConcurrencyLimits, Schedule
+from prefect_swarm.plan.schedule_events import (
     OVER,
     Approved,
     Ask,
@@ -31,7 +32,6 @@ from prefect_swarm.plan.schedule import (
     Cancelled,
     Close,
     Command,
-    ConcurrencyLimits,
     Decide,
     Decided,
     Edited,
@@ -43,7 +43,6 @@ from prefect_swarm.plan.schedule import (
     PlanExtended,
     Rejected,
     Replace,
-    Schedule,
     Skip,
     Wait,
 )

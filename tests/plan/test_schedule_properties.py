@@ -10,14 +10,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from prefect_swarm.plan.compile import CompiledStep
-from prefect_swarm.plan.schedule import (
+from prefect_swarm.plan.schedule import ConcurrencyLimits, Schedule
+from prefect_swarm.plan.schedule_events import (
     Approved,
     Ask,
     AttemptFinished,
     Cancel,
     Cancelled,
     Command,
-    ConcurrencyLimits,
     Edited,
     Event,
     Finish,
@@ -25,7 +25,6 @@ from prefect_swarm.plan.schedule import (
     PlanExtended,
     Rejected,
     Replace,
-    Schedule,
     Skip,
     Wait,
 )
