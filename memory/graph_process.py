@@ -210,6 +210,8 @@ def _refusal(error: MemoryStoreError) -> dict[str, str]:
 def _read(requests: SimpleQueue[bytes]) -> None:
     for line in sys.stdin.buffer:
         requests.put(line)
+        if line == _CLOSE:
+            return  # The parent may close the pipe before this process has ended in order.
     # The parent has ended or closed the pipe: stop, even in the middle of a statement.
     os._exit(1)
 

@@ -16,7 +16,13 @@ from left_open import close_leaked_files
 from longest_files import LONGEST
 from new_database import keep_new_database, kept_database
 
-_FORGOTTEN = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_UI_URL")
+_FORGOTTEN = (
+    "COLUMNS",
+    "PREFECT_API_URL",
+    "PREFECT_API_KEY",
+    "PREFECT_PROFILE",
+    "PREFECT_UI_URL",
+)
 _home = pytest.StashKey[str]()
 
 

@@ -331,7 +331,8 @@ async def verify_backend(backend: SandboxBackend, notes: Path | None = None) -> 
         missing = [name for name, answer in answers.items() if not answer] + await bounds
     finally:
         bounds.cancel()
-        await asyncio.wait([bounds])
+        # What it raised is taken too: else asyncio writes it to standard error.
+        await asyncio.gather(bounds, return_exceptions=True)
     if missing:
         raise SandboxError(f"A sandbox by {backend.kind} does not isolate: {', '.join(missing)}.")
     if notes is not None and not known:

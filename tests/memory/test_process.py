@@ -81,3 +81,9 @@ def test_a_closed_input_ends_the_process_during_a_statement(tmp_path: Path) -> N
         assert server.wait(60) == 1
     assert os.read(reading, 100) == b""
     os.close(reading)
+
+
+def test_closed_at_once_after_the_close_request_it_still_ends_in_order(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", graph_process.__name__, str(tmp_path / "g.kuzu")]
+    done = subprocess.run(command, input=b"null\n", capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"[]\n[]\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import os
 import platform
 import subprocess
@@ -103,3 +104,22 @@ def test_bounds_that_were_found_to_hold_are_not_tried_again(
     asyncio.run(probe.verify_backend(backend, notes))
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     assert not bounds.known_to_hold(backend, notes)
+
+
+def test_where_probe_and_bounds_both_fail_nothing_but_the_error_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail_soon(*_: object) -> None:
+        raise SandboxError("bounds")
+
+    async def fail_later(*_: object) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        raise SandboxError("probe")
+
+    monkeypatch.setattr(probe, "broken_bounds", fail_soon)
+    monkeypatch.setattr(probe, "run_on", fail_later)
+    with pytest.raises(SandboxError, match="probe"):
+        asyncio.run(probe.verify_backend(SandboxBackend("namespaces", True)))
+    gc.collect()
+    assert caplog.records == []
