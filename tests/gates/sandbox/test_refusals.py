@@ -9,7 +9,10 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from prefect_swarm.errors import SandboxError
@@ -106,20 +109,27 @@ def test_bounds_that_were_found_to_hold_are_not_tried_again(
     assert not bounds.known_to_hold(backend, notes)
 
 
+@pytest.mark.parametrize("turns", range(1, 5))
 def test_where_probe_and_bounds_both_fail_nothing_but_the_error_is_said(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    turns: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fail_soon(*_: object) -> None:
-        raise SandboxError("bounds")
+    """Whether a bound fails before, with or after the probe."""
 
-    async def fail_later(*_: object) -> None:
-        for _ in range(5):
+    async def fail_after(count: int) -> NoReturn:
+        for _ in range(count):
             await asyncio.sleep(0)
-        raise SandboxError("probe")
+        raise SandboxError("no sandbox")
 
-    monkeypatch.setattr(probe, "broken_bounds", fail_soon)
-    monkeypatch.setattr(probe, "run_on", fail_later)
-    with pytest.raises(SandboxError, match="probe"):
-        asyncio.run(probe.verify_backend(SandboxBackend("namespaces", True)))
+    def fail(*_: object) -> Coroutine[None, None, NoReturn]:
+        return fail_after(next(bounds_fail))
+
+    def fail_too(*_: object) -> Coroutine[None, None, NoReturn]:
+        return fail_after(turns)
+
+    bounds_fail = iter([1, 50, 50])
+    monkeypatch.setattr(probe, "_holds", fail)
+    monkeypatch.setattr(probe, "run_on", fail_too)
+    with suppress(SandboxError):  # Nothing may hold its frames.
+        asyncio.run(probe.verify_backend(SandboxBackend("namespaces", own_user=True)))
     gc.collect()
     assert caplog.records == []
