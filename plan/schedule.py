@@ -32,6 +32,8 @@ from .schedule_events import (
     RunStatus,
     Skip,
     StepStatus,
+    Turn,
+    TurnCause,
     Wait,
 )
 
@@ -99,6 +101,9 @@ class Schedule:
         self._plan_asked = False
         self._plan_rejected = False
         self._edited = False
+        self._look_after: frozenset[str] | None = None
+        self._is_turn = False
+        self._has_new_failure = False
 
     @property
     def statuses(self) -> dict[str, StepStatus]:
@@ -134,6 +139,7 @@ class Schedule:
                 self._reject(step, commands)
             case Edited():
                 self._edited = not self._cancelled
+                self._is_turn = False
             case Cancelled():
                 self._cancel(commands)
         self._settle(commands)
@@ -144,14 +150,30 @@ class Schedule:
         """Launch what may start, and say what there is to wait for, if it is not an attempt."""
         if not self._edited and not self._plan_asked:
             self._launch(commands)
-        is_idle = not self._resolving and not any(self._running.values())
+        is_idle = not (self._resolving or self._is_turn or any(self._running.values()))
         if self._edited:
             if is_idle:
                 commands.append(Replace())
+        elif (cause := self._turn_cause()) is not None:
+            self._is_turn, self._has_new_failure = True, False
+            commands.append(Turn(cause))
+        elif self._is_turn:
+            return
         elif self._unfinished == 0:
             commands.append(Finish(self._status()))
         elif is_idle and (self._plan_asked or self._asked):
             commands.append(Wait())
+
+    def _turn_cause(self) -> TurnCause | None:
+        """Return why the orchestrator has a turn now; None if it has none."""
+        if self._look_after is None or self._is_turn or self._cancelled or self._plan_asked:
+            return None
+        if self._unfinished == 0:
+            return "over"
+        if self._has_new_failure:
+            return "failed"
+        seen = self._look_after and all(self._nodes[n].status in OVER for n in self._look_after)
+        return "seen" if seen else None
 
     def _set(self, node: _Node, status: StepStatus) -> None:
         node.status = status
@@ -163,6 +185,11 @@ class Schedule:
 
     def _extend(self, plan: PlanExtended, commands: list[Command]) -> None:
         self._check(plan.steps)
+        if plan.steps and self._is_turn:
+            self._do_without_failures()
+        self._is_turn = False
+        for name in plan.given_up:
+            self._give_up(self._known_node(name), commands)
         if plan.asked:
             if self._nodes:
                 raise ValueError("a plan that was begun can't be asked about")
@@ -173,6 +200,38 @@ class Schedule:
                 self._add_done(step)
             else:
                 self._add(step, plan, commands)
+        self._look_after = plan.look_after
+        if plan.look_after:
+            names = (self._known_node(name).step.id for name in plan.look_after)
+            self._look_after = frozenset(n for n in names if self._nodes[n].status not in OVER)
+
+    def _known_node(self, name: str) -> _Node:
+        if (node := self._nodes.get(name)) is None:
+            raise ValueError(f"step {name} is unknown")
+        return node
+
+    def _do_without_failures(self) -> None:
+        """Do without what has failed: the orchestrator has seen it, and goes on otherwise."""
+        for node in self._nodes.values():
+            if node.status in ("failed", "skipped") and not node.parent:
+                node.waived = True
+
+    def _give_up(self, node: _Node, commands: list[Command]) -> None:
+        """End a step and its members, and let what needs it go on without it."""
+        if node.status in OVER:
+            return
+        node.waived = True
+        if node.step.is_group:
+            for member in [each for each in self._nodes.values() if each.parent == node.step.id]:
+                self._give_up(member, commands)
+        elif node.status == "running":
+            commands.append(Cancel(node.step.id))
+            return
+        elif node.status == "ready":
+            waiting = self._ready[node.tier]
+            self._ready[node.tier] = [entry for entry in waiting if entry[-1] != node.step.id]
+            heapq.heapify(self._ready[node.tier])
+        self._end(node, "skipped")
 
     def _add_done(self, step: CompiledStep, parent: str = "") -> None:
         node = _Node(step, len(self._nodes), step.tier, pending=0, parent=parent)
@@ -362,7 +421,7 @@ class Schedule:
             state = "unknown" if node is None else node.status
             raise ValueError(f"step {event.step} is {state}, so no attempt of it can finish")
         self._running[node.tier] -= 1
-        if event.outcome == "waived":
+        if event.outcome == "waived" or (node.waived and event.outcome != "succeeded"):
             node.waived = True
             self._end(node, "skipped")
         elif event.outcome not in ("retry", "asked"):
@@ -419,7 +478,7 @@ class Schedule:
 
     def _cancel(self, commands: list[Command]) -> None:
         self._cancelled = True
-        self._plan_asked = self._edited = False
+        self._plan_asked = self._edited = self._is_turn = False
         self._ready.clear()
         for node in self._nodes.values():
             if node.status == "running" and not node.step.is_group:
@@ -459,6 +518,8 @@ class Schedule:
         self._set(node, status)
         self._unfinished -= 1
         self._ended.append(node)
+        if status == "failed" and not node.parent and not _dispensable(node):
+            self._has_new_failure = True
 
     def _settle(self, commands: list[Command]) -> None:
         """Let the steps that have ended lead to what follows them."""

@@ -33,6 +33,8 @@ __all__ = [
     "RunStatus",
     "Skip",
     "StepStatus",
+    "Turn",
+    "TurnCause",
     "Wait",
 ]
 
@@ -48,13 +50,18 @@ RunStatus = Literal["completed", "partial", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class PlanExtended:
-    """Steps were added: the first plan, or another stage. Each needs only steps already there.
+    """Steps were added: the first plan, or what a turn of the orchestrator's adds to it.
+
+    Each needs only steps that are there. It answers `Turn`, also where it adds nothing.
 
     Attributes:
         done: Ids of those that had succeeded before; they are never launched.
         under_way: Ids of those whose work is under way already; they are launched first.
         approval: Ids of those that a person is asked about when their inputs are there.
         asked: Whether a person is asked about the plan; until then nothing is launched.
+        given_up: Ids of those that are to be done without; what has ended meanwhile stays as it is.
+        look_after: Ids of those after whose end the orchestrator has its next turn. With none it
+            has it when a required step has failed, or nothing is left to do. None: it has no more.
     """
 
     steps: tuple[CompiledStep, ...]
@@ -62,6 +69,8 @@ class PlanExtended:
     under_way: frozenset[str] = frozenset()
     approval: frozenset[str] = frozenset()
     asked: bool = False
+    given_up: tuple[str, ...] = ()
+    look_after: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +202,18 @@ class Close:
     by_condition: bool = False
 
 
+TurnCause = Literal["seen", "failed", "over"]
+"""Why the orchestrator has a turn: what it wants to see is there, a required step has failed, or
+nothing is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Ask the orchestrator what comes next, and answer `PlanExtended`. Nothing waits for it."""
+
+    cause: TurnCause
+
+
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing runs or can start before a person has answered."""
@@ -236,4 +257,4 @@ Event = (
 )
 
 
-Command = Launch | Decide | Expand | Close | Ask | Wait | Skip | Cancel | Replace | Finish
+Command = Launch | Decide | Expand | Close | Ask | Turn | Wait | Skip | Cancel | Replace | Finish
