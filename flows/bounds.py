@@ -95,7 +95,8 @@ class Ledger:
             BudgetExceededError: It could exceed a bound even then; the message has the figures.
         """
         key = request.cache_key()
-        prompt = tokens_of(request.instructions + prompt_of(request) + request.begun)
+        before = "".join(each.asked + each.answered for each in request.history)
+        prompt = tokens_of(request.instructions + before + prompt_of(request) + request.begun)
         if await self.is_stored(key):
             self._begin(request, key, Amount(), is_stored=True)
             return request
@@ -187,6 +188,12 @@ class Ledger:
         )
         self.accounts.book(booking)
         self.write(booking)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds that the run may still take; None where nothing bounds it."""
+        limit = self.budget.timeout_s
+        return None if limit is None else max(0.0, limit - self._elapsed_s)
 
     @property
     def is_over(self) -> bool:

@@ -119,7 +119,7 @@ async def save_step_aside(run: RunStore, record: StepState) -> None:
 _NO_PLAN = CompiledPlan("", (), None, (), "chat", (), "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunContext:
     """One run, as all its parts share it.
 
@@ -134,7 +134,8 @@ class RunContext:
         toolsets: What agents may work with.
         memory: What earlier runs have left; None for a run without.
         prestarted: Requests that are made before the plan is complete.
-        plan: The compiled plan; it has no steps before there is one.
+        plan: The compiled plan; it has no steps before there is one, and more after a turn of the
+            orchestrator's.
         records: What is known of each step, by its id; members are added as steps are expanded.
         plan_state: The Prefect state that steps without upstream wait for.
         restart_counts: How often each step was begun again after its run had failed; see

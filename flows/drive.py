@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..errors import Category
@@ -30,6 +30,7 @@ from ..plan.schedule_events import (
     RunStatus,
     Skip,
     StepStatus,
+    Turn,
     Wait,
 )
 from ..store.attempt import Attempt, excerpt
@@ -40,10 +41,11 @@ from .attempt import Attempts
 from .bounds import concurrency_limits
 from .context import RunContext, save_step, save_step_aside
 from .expansion import Expansions
+from .turns import Turns
 
 __all__ = ["Driver"]
 
-_Plain = Launch | Ask | Skip | Cancel | Wait | Replace | Finish
+_Plain = Launch | Ask | Turn | Skip | Cancel | Wait | Replace | Finish
 
 _ENDINGS: Mapping[str, EndKind] = {
     "succeeded": "succeeded",
@@ -62,12 +64,14 @@ class Driver:
     Attributes:
         asking: What a person is asked.
         restored: Ids of the steps that had succeeded in an earlier process.
+        turns: The orchestrator's turns; None where it has but the first, which is the plan.
     """
 
     context: RunContext
     attempts: Attempts
     asking: Asking
     restored: frozenset[str] = frozenset()
+    turns: Turns | None = None
     clock: Callable[[], float] = field(default=run_time)
     _schedule: Schedule = field(init=False)
     _expansions: Expansions = field(init=False)
@@ -81,6 +85,7 @@ class Driver:
     _status: RunStatus | Literal["edited"] | None = field(init=False, default=None)
     _waits: bool = field(init=False, default=False)
     _person: asyncio.Task[None] | None = field(init=False, default=None)
+    _turn: asyncio.Task[PlanExtended] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
@@ -110,11 +115,14 @@ class Driver:
                 if cancel in watched and cancel.done():
                     watched.clear()
                     self.asking.close()
+                    await self._stop_turn()
                     await self._advance(Cancelled())
+                await self._take_turn()
                 await self._take_ended()
         finally:
             cancel.cancel()
             await self._stop_asking()
+            await self._stop_turn()
             for task in self._running.values():
                 task.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
@@ -125,9 +133,11 @@ class Driver:
         wanted = self.context.options.approve
         steps = self.context.plan.steps
         marked = frozenset(step.id for step in steps if step.approval)
-        return PlanExtended(
-            steps,
-            self.restored,
+        began = self.turns.begin() if self.turns else PlanExtended(())
+        return replace(
+            began,
+            steps=steps,
+            done=self.restored,
             under_way=self.context.prestarted.under_way,
             approval=marked if "steps" in wanted else frozenset(),
             # A plan that a person wrote themselves needs nobody's approval.
@@ -141,9 +151,10 @@ class Driver:
         look = asyncio.ensure_future(self.asking.pause()) if self.asking.is_open else None
         person = {self._person} if self._person is not None else set[asyncio.Task[None]]()
         looks = {look} if look is not None else set[asyncio.Future[None]]()
+        turn = {self._turn} if self._turn is not None else set[asyncio.Task[PlanExtended]]()
         try:
             await asyncio.wait(
-                {*self._running.values(), *watched, *person, *looks},
+                {*self._running.values(), *watched, *person, *looks, *turn},
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
@@ -168,6 +179,25 @@ class Driver:
             self._person.cancel()
             await asyncio.gather(self._person, return_exceptions=True)
             self._person = None
+
+    async def _take_turn(self) -> None:
+        """Go on as the orchestrator has decided, if it has."""
+        if self._turn is not None and self._turn.done():
+            turn, self._turn = self._turn, None
+            if turn.cancelled():
+                return
+            event = turn.result()
+            self._expansions.take_plan()
+            await self._advance(event)
+            for step in event.given_up:
+                if self.context.records[step].now == "skipped":
+                    self._report_skipped(step)
+
+    async def _stop_turn(self) -> None:
+        if self._turn is not None:
+            self._turn.cancel()
+            await asyncio.gather(self._turn, return_exceptions=True)
+            self._turn = None
 
     async def _take_answers(self) -> None:
         """Go by the answers that have come, and by those to what is asked because of them."""
@@ -251,6 +281,9 @@ class Driver:
                 self._skip(command)
             case Cancel(step):
                 self._running[step].cancel()
+            case Turn(cause):
+                if self.turns is not None:
+                    self._turn = asyncio.create_task(self.turns.take(cause))
             case Wait():
                 self._waits = True
             case Replace():

@@ -72,11 +72,16 @@ class Expansions:
     _input_digests: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._digests = {}
+        self.take_plan()
+
+    def take_plan(self) -> None:
+        """Take the plan as it is now, with what was added to it."""
         plan = self.context.plan
         # Only members are told apart by them, and the texts of inputs may be long.
         has_members = any(step.is_group for step in plan.steps)
         inputs = plan.inputs if has_members else ()
-        self._digests = planned_digests(plan) if has_members else {}
+        self._digests |= planned_digests(plan) if has_members else {}
         self._input_digests = {name: text_digest(text) for name, text in inputs}
 
     def decide(self, step: CompiledStep) -> bool:

@@ -41,7 +41,15 @@ from .options import SwarmOptions
 from .prefect_io.task_runs import run_task
 from .stored_plan import StoredFacts, load, save
 
-__all__ = ["Memories", "facts_for", "gather_facts", "recall_for", "recall_request_of", "store_of"]
+__all__ = [
+    "Memories",
+    "facts_for",
+    "gather_facts",
+    "reads_facts",
+    "recall_for",
+    "recall_request_of",
+    "store_of",
+]
 
 
 _logger = logging.getLogger("prefect_swarm.memory")
@@ -232,7 +240,7 @@ async def gather_facts(
         InputError: A persona of the user's is wrong.
         ToolsetError: A toolset that it is offered doesn't say which tools it has.
     """
-    if not await _is_read(options):
+    if not await reads_facts(options):
         return None
     offered = await asked_toolsets(toolsets, open_run(flow_run_id or "plan"))
     if not options.plan_context:
@@ -251,7 +259,7 @@ async def gather_facts(
         return facts
 
 
-async def _is_read(options: SwarmOptions) -> bool:
+async def reads_facts(options: SwarmOptions) -> bool:
     """Whether the orchestrator reads facts; who plans in its place gets the same request."""
     model = await resolve_model(options.model_of("orchestrator"), "orchestrator")
     return planner_for(model, adapter=options.adapter).reads_facts

@@ -212,6 +212,13 @@ class SwarmOptions(CallBounds):
         description="Bounds of tools: calls an attempt, seconds and characters a call, calls "
         "at_once to a server.",
     )
+    turns: int = Field(
+        default=1,
+        ge=1,
+        le=15,
+        description="Turns of the orchestrator: after the plan it may see results and add to it. "
+        "Not where a model file plans with an adapter, or the plan is given.",
+    )
     explore: int = Field(
         default=0,
         ge=0,

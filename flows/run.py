@@ -40,7 +40,7 @@ from .context import RunContext, frontier, needs_of_records, save_step, step_res
 from .control import RunControl, wait_events
 from .drive import Driver
 from .event_log import event_bus
-from .memory import Memories, facts_for, recall_for, store_of
+from .memory import Memories, facts_for, reads_facts, recall_for, store_of
 from .options import SwarmOptions
 from .plan_changes import Replacements, keep_unchanged, plan_after_edits, steps_written
 from .planning import explored_before, plan_for, plan_rules
@@ -62,6 +62,7 @@ from .stored_plan import (
     save,
 )
 from .timing import NotedTime, stopped_among, time_of_run
+from .turns import Turns, plan_after_turns, stored_turns
 
 __all__ = ["Run"]
 
@@ -104,6 +105,7 @@ class Run:
     _attempts: Attempts = field(init=False)
     _memories: Memories = field(init=False)
     _driver: Driver = field(init=False)
+    _turns: Turns | None = field(init=False, default=None)
     _pages: RunPages | None = field(init=False, default=None)
     _ending: NotedTime = field(init=False, default_factory=NotedTime)
 
@@ -190,6 +192,13 @@ class Run:
         rules = plan_rules(context.options, context.toolsets.names)
         self.edits = len(edits)
         self.planned = plan_after_edits(self._unedited, edits, rules)
+        turns = stored_turns(context.run)
+        first = self.planned.plan
+        extended = plan_after_turns(first, turns, rules)
+        self.planned = self.planned.model_copy(update={"plan": extended})
+        self._turns = None
+        if await self._is_directed():
+            self._turns = Turns(context, first, extended, [*turns], self.edits)
         if edits:
             models = await check_models(context.options, self.planned.plan)
             go_on(context.ledger, models.prices)
@@ -214,6 +223,7 @@ class Run:
         folder, options, toolsets = self.context.run, self.context.options, self.context.toolsets
         defaults = StepDefaults(options.max_attempts, options.gates)
         advice = self.recalled.steps if self.recalled else ()
+        advice = (*advice, *(self._turns.advice if self._turns else ()))
         plan = compile_plan(self.planned.plan, defaults, recall=advice, toolsets=toolsets.names)
         await check_gates(plan)
         await check_toolsets(plan, toolsets, folder)
@@ -228,7 +238,9 @@ class Run:
         self._memories = Memories(context, _agents(self.planned.plan), mitigations)
         self._attempts = Attempts(context, replacements, self._memories)
         self._asking = Asking(context, Approvals(folder), self.edits)
-        self._driver = Driver(context, self._attempts, self._asking, self._restored)
+        if self._turns is not None:
+            self._turns.context = context
+        self._driver = Driver(context, self._attempts, self._asking, self._restored, self._turns)
         has_pages = _has_plan(folder)
         folder.write_plan(PlanRecord(plan.to_json(), self.edits))
         if options.pages:
@@ -254,6 +266,9 @@ class Run:
             self.context.emit(_planned(self.context.plan))
             async with self._shown_if_left():
                 status = await self._driver.drive()
+                if self._turns is not None:
+                    self.planned = self.planned.model_copy(update={"plan": self._turns.plan})
+                    self._memories.agents = _agents(self.planned.plan)
                 records = self.context.records.values()
                 if any(record.status == "cancelled" for record in records):
                     raise RunCancelledError("The run was cancelled on request.")
@@ -264,6 +279,8 @@ class Run:
     async def answer(self) -> RunAnswer:
         """Have the answer made of the outputs that no other step read."""
         context = self.context
+        if self._turns is not None and self._turns.answer is not None:
+            return RunAnswer(self._turns.answer)
         done_when = self.planned.plan.definition_of_done
         answering = Answering(context, done_when, answer_check())
         async with self._shown_if_left():
@@ -273,7 +290,8 @@ class Run:
     async def finish(self, status: RunStatus, answer: RunAnswer) -> SwarmResult:
         """Learn from the run, and write down what it came to."""
         async with self._shown_if_left():
-            if (answer.trouble or self.planned.planning.broke_off) and status == "completed":
+            trouble = answer.trouble or self.planned.planning.broke_off or self._turn_problem
+            if trouble and status == "completed":
                 status = "partial"
             with self._ending.noted("memory"):
                 taught = await self._memories.conclude(list(self.context.records.values()))
@@ -306,6 +324,19 @@ class Run:
             self._bus.remove(pages.handle)
             await pages.close(result)
 
+    @property
+    def _turn_problem(self) -> str:
+        return self._turns.problem if self._turns else ""
+
+    async def _is_directed(self) -> bool:
+        """Whether the orchestrator goes on after the plan: one that has but a plan does not."""
+        is_its_own = self._unedited.planning.source == "orchestrator"
+        return (
+            is_its_own
+            and self.context.options.turns > 1
+            and await reads_facts(self.context.options)
+        )
+
     def _problem(self, answer: RunAnswer) -> str:
         """Say what went wrong, in all steps and with the answer; "" if nothing did."""
         records = list(self.context.records.values())
@@ -322,6 +353,7 @@ class Run:
             self._asking.rejection,
             broken if broke_off else "",
             *failed,
+            self._turn_problem,
             answer.trouble,
             advice if stopped else "",
         ]
@@ -344,10 +376,12 @@ class Run:
         records, plan = list(context.records.values()), context.plan
         decisions = (a.decision for record in records for a in record.attempts if a.decision)
         replanning = sum((decision.usage for decision in decisions), Usage())
+        turns = self._turns.usage if self._turns else Usage()
         steps = step_results(records)
         upstream = needs_of_records(records)
         spent = time_of_run(context.run, steps, upstream, self._ending.stretches, self.clock())
-        calls = planning.usage.requests + replanning.requests + answer.usage.requests
+        asked = (planning.usage, replanning, turns, answer.usage)
+        calls = sum(usage.requests for usage in asked)
         total_s, stopped_s = (spent.total_s, stopped_among(steps, spent)) if spent else (0.0, 0.0)
         return SwarmResult(
             run_id=context.run.run_id,

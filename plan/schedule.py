@@ -72,6 +72,7 @@ class _Node:
     asks: bool = False
     begun: bool = False
     waived: bool = False
+    given_up: bool = False
     parent: str = ""
     by_condition: bool = False
     is_decided: bool = False
@@ -185,11 +186,9 @@ class Schedule:
 
     def _extend(self, plan: PlanExtended, commands: list[Command]) -> None:
         self._check(plan.steps)
-        if plan.steps and self._is_turn:
-            self._do_without_failures()
         self._is_turn = False
-        for name in plan.given_up:
-            self._give_up(self._known_node(name), commands)
+        for name in plan.without & self._nodes.keys():
+            self._nodes[name].waived = True
         if plan.asked:
             if self._nodes:
                 raise ValueError("a plan that was begun can't be asked about")
@@ -200,6 +199,8 @@ class Schedule:
                 self._add_done(step)
             else:
                 self._add(step, plan, commands)
+        for name in plan.given_up:
+            self._give_up(self._known_node(name), commands)
         self._look_after = plan.look_after
         if plan.look_after:
             names = (self._known_node(name).step.id for name in plan.look_after)
@@ -210,17 +211,11 @@ class Schedule:
             raise ValueError(f"step {name} is unknown")
         return node
 
-    def _do_without_failures(self) -> None:
-        """Do without what has failed: the orchestrator has seen it, and goes on otherwise."""
-        for node in self._nodes.values():
-            if node.status in ("failed", "skipped") and not node.parent:
-                node.waived = True
-
     def _give_up(self, node: _Node, commands: list[Command]) -> None:
         """End a step and its members, and let what needs it go on without it."""
         if node.status in OVER:
             return
-        node.waived = True
+        node.waived = node.given_up = True
         if node.step.is_group:
             for member in [each for each in self._nodes.values() if each.parent == node.step.id]:
                 self._give_up(member, commands)
@@ -265,6 +260,7 @@ class Schedule:
             pending=sum(node.status not in OVER for node in above),
             under_way=isinstance(plan, PlanExtended) and step.id in plan.under_way,
             asks=step.id in plan.approval,
+            waived=isinstance(plan, PlanExtended) and step.id in plan.without,
             parent=parent,
         )
         self._nodes[step.id] = node
@@ -421,7 +417,7 @@ class Schedule:
             state = "unknown" if node is None else node.status
             raise ValueError(f"step {event.step} is {state}, so no attempt of it can finish")
         self._running[node.tier] -= 1
-        if event.outcome == "waived" or (node.waived and event.outcome != "succeeded"):
+        if event.outcome == "waived" or (node.given_up and event.outcome != "succeeded"):
             node.waived = True
             self._end(node, "skipped")
         elif event.outcome not in ("retry", "asked"):

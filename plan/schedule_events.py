@@ -59,7 +59,8 @@ class PlanExtended:
         under_way: Ids of those whose work is under way already; they are launched first.
         approval: Ids of those that a person is asked about when their inputs are there.
         asked: Whether a person is asked about the plan; until then nothing is launched.
-        given_up: Ids of those that are to be done without; what has ended meanwhile stays as it is.
+        given_up: Ids of those that are to be ended; what has ended meanwhile stays as it is.
+        without: Ids of those that need not succeed: what needs them goes on without them.
         look_after: Ids of those after whose end the orchestrator has its next turn. With none it
             has it when a required step has failed, or nothing is left to do. None: it has no more.
     """
@@ -70,6 +71,7 @@ class PlanExtended:
     approval: frozenset[str] = frozenset()
     asked: bool = False
     given_up: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()
     look_after: frozenset[str] | None = None
 
 

@@ -46,6 +46,7 @@ from .events import (
     StartedEvent,
     TextEvent,
     ToolEvent,
+    TurnEvent,
     WaitEvent,
 )
 from .protocol import EventFeed, EventWriter
@@ -84,6 +85,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | StartedEvent
         | TextEvent
         | ToolEvent
+        | TurnEvent
         | WaitEvent,
         Discriminator("kind"),
     ]

@@ -26,10 +26,11 @@ from .events import (
     PlanningEvent,
     RunEvent,
     StartedEvent,
+    TurnEvent,
     WaitEvent,
 )
 
-__all__ = ["LogState", "decided_by", "is_warning", "log_line", "planned_lines"]
+__all__ = ["LogState", "decided_by", "is_warning", "log_line", "planned_lines", "turn_words"]
 
 
 _WHO, _WHY, _LINE = 40, 300, 1000
@@ -59,7 +60,7 @@ class LogState:
             case BeganEvent():
                 self.began_at = event.at
                 self.started.clear()
-            case PlannedEvent() | ExpandedEvent():
+            case PlannedEvent() | ExpandedEvent() | TurnEvent():
                 self.agents.update({step.id: step.agent for step in event.steps})
             case StartedEvent():
                 self.started.add(event.step)
@@ -103,6 +104,8 @@ def _words(event: RunEvent, state: LogState) -> str | None:
             return f"Plan of {steps}, {roots} of them can start immediately"
         case ExpandedEvent():
             return _expanded(event)
+        case TurnEvent():
+            return f"Turn {event.number_of_turn} of the orchestrator: {turn_words(event)}"
         case StartedEvent():
             return f"{_who(event, state)} started: attempt {event.attempt} on {event.tier}"
         case EndedEvent():
@@ -135,6 +138,16 @@ def _expanded(event: ExpandedEvent) -> str:
     first = ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]}"
     words = f"{event.step}: {plural(len(names), 'member')}{f', {first}' if names else ''}"
     return f"{words} ({event.note})" if event.note else words
+
+
+def turn_words(event: TurnEvent) -> str:
+    """Write what a turn of the orchestrator's decided."""
+    words = [f"{plural(len(event.steps), 'step')} more"] if event.steps else []
+    if event.given_up:
+        words.append(f"gives up {', '.join(event.given_up)}")
+    if event.look_after:
+        words.append(f"next after {', '.join(event.look_after)}")
+    return ", ".join(words) or ("it has finished" if event.finished else "nothing more")
 
 
 def _planned(step: PlannedStep) -> str:

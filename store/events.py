@@ -40,6 +40,7 @@ __all__ = [
     "StartedEvent",
     "TextEvent",
     "ToolEvent",
+    "TurnEvent",
     "WaitEvent",
     "null_sink",
 ]
@@ -137,6 +138,27 @@ class PlannedEvent(RunEvent, frozen=True):
 
     kind: Literal["planned"] = "planned"
     steps: tuple[PlannedStep, ...] = ()
+
+
+class TurnEvent(RunEvent, frozen=True):
+    """The orchestrator has had a turn, and the plan goes on as it decides.
+
+    Attributes:
+        number_of_turn: Its number; the first plan is turn 1.
+        cause: Why it had one: `seen`, `failed` or `over`.
+        steps: The steps that it adds.
+        given_up: Ids of the steps that it ends.
+        look_after: Ids of the steps after which it has its next turn.
+        finished: Whether the run ends with it.
+    """
+
+    kind: Literal["turn"] = "turn"
+    number_of_turn: int = 0
+    cause: str = ""
+    steps: tuple[PlannedStep, ...] = ()
+    given_up: tuple[str, ...] = ()
+    look_after: tuple[str, ...] = ()
+    finished: bool = False
 
 
 class ReadyEvent(RunEvent, frozen=True):

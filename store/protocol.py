@@ -62,6 +62,7 @@ RecordKind = Literal[
     "recall",
     "source_plan",
     "trace",
+    "turn",
 ]
 """Records by what they are of; each has a key, which is "" where a run has one of the kind.
 
@@ -71,7 +72,7 @@ shown. `expansion`: the items that a step is done for. `member`: a finished inst
 got another meaning; its key says what it was asked for. `recall`: what the memory made of the plan;
 its key is how often that had been edited. `prestart`: what was answered before there was a plan.
 `question`, `answer`, `form`: what a person is asked and decided, and the forms in Prefect's UI.
-`trace`: the run's span.
+`trace`: the run's span. `turn`: what the orchestrator decided in a turn; its key is the number.
 """
 DEFERRED: frozenset[RecordKind] = frozenset(
     {"exploration", "facts", "planning", "prestart", "recall", "trace"}

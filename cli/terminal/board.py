@@ -23,6 +23,7 @@ from ...store.events import (
     SpentEvent,
     StartedEvent,
     TextEvent,
+    TurnEvent,
     WaitEvent,
 )
 from ...store.step import StepState
@@ -89,6 +90,8 @@ def reduce(board: Board, event: RunEvent) -> Board:
             return _with_ready(replace(board, phase="running", rows=rows))
         case ExpandedEvent():
             return _with_ready(replace(board, rows=_expanded(event, board.rows)))
+        case TurnEvent():
+            return _with_ready(replace(board, rows={**board.rows, **_rows(event, {})}))
         case AnsweringEvent():
             return replace(board, phase="answering")
         case SpentEvent():
@@ -133,7 +136,7 @@ def _expanded(event: ExpandedEvent, before: Mapping[str, StepView]) -> dict[str,
     return rows
 
 
-def _rows(event: PlannedEvent, before: Mapping[str, StepView]) -> dict[str, StepView]:
+def _rows(event: PlannedEvent | TurnEvent, before: Mapping[str, StepView]) -> dict[str, StepView]:
     """Return the rows of a plan; steps that started before it was there go on."""
     rows = {
         step.id: _row(step.id, step.agent, step.upstream, step.optional) for step in event.steps

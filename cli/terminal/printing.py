@@ -30,6 +30,7 @@ from ...report.page import (
     words_of,
 )
 from ...store.event_log import to_line
+from ...store.event_wording import turn_words
 from ...store.events import (
     AnsweredEvent,
     AskedEvent,
@@ -48,6 +49,7 @@ from ...store.events import (
     StartedEvent,
     TextEvent,
     ToolEvent,
+    TurnEvent,
     WaitEvent,
 )
 from ...text import dollars, escaped, one_line, plural, visible
@@ -248,6 +250,8 @@ def _words_of_run(event: RunEvent) -> str:
             return f"{members} ({event.note})" if event.note else members
         case PlannedEvent():
             return plural(len(event.steps), "step")
+        case TurnEvent():
+            return f"{event.number_of_turn}: {turn_words(event)}"
         case SpentEvent():
             return f"{plural(event.tokens, 'token')} so far{_money(event.cost_usd)}"
         case FinishedEvent():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, cast, get_args
 
 from pydantic import ValidationError
@@ -17,7 +17,9 @@ from ...models.answers.lenient_json import JsonProblem, read_json
 from ...models.answers.reasoning import split_reasoning
 from ...models.answers.shapes import Shaped, offered_name, shaped
 from ...plan.output import OutputKind
+from ...plan.step import Step
 from ...plan.task_ir import PlanRules, TaskIR
+from ...plan.turns import next_number
 from ...text import without_surrogates
 from ..subagent.answer import extract
 from .planned import WrittenPlan, whole_plan_schema
@@ -55,12 +57,13 @@ _DUE = {
 }
 
 
-def plan_data(value: Any, schema: dict[str, Any]) -> Shaped:
+def plan_data(value: Any, schema: dict[str, Any], earlier: Sequence[Step] = ()) -> Shaped:
     """Return what was read of a plan in the shape of a plan, where it has one meaning in it.
 
     Args:
         value: What the JSON says.
         schema: The JSON Schema of a plan.
+        earlier: The steps that the plan has already; the numbers of its assignments go on.
     """
     outer = shaped(value, schema)
     if not isinstance(outer.value, dict):
@@ -69,7 +72,8 @@ def plan_data(value: Any, schema: dict[str, Any]) -> Shaped:
     if not isinstance(tasks := plan.get("assign_task"), list):
         return outer
     mended: list[str] = []
-    made = _tasks(cast("list[Any]", tasks), "assign_task", Known(), mended)
+    known = Known({step.id: step for step in earlier})
+    made = _tasks(cast("list[Any]", tasks), "assign_task", known, mended, next_number(earlier))
     if not mended:
         return outer
     again = shaped({**plan, "assign_task": made}, schema)
@@ -85,27 +89,29 @@ def plan_problems(error: ValidationError) -> str:
     return "; ".join(clauses)
 
 
-def _tasks(tasks: list[Any], place: str, known: Known, mended: list[str]) -> list[Any]:
+def _tasks(
+    tasks: list[Any], place: str, known: Known, mended: list[str], first: int = 1
+) -> list[Any]:
     """Return assignments as a plan has them; each is read with what is known of those before."""
-    positions = _positions_of(tasks)
+    positions = _positions_of(tasks, first)
     made: list[Any] = []
-    for number, task in enumerate(tasks, 1):
+    for number, task in enumerate(tasks, first):
         if isinstance(task, dict):
             named = _with_positions(cast("dict[str, Any]", task), positions)
-            task = _task(named, number, f"{place}[{number - 1}]", known, mended)
+            task = _task(named, number, f"{place}[{number - first}]", known, mended)
             if (step := step_of(task, number)) is not None:
                 known.earlier[step.id] = step
         made.append(task)
     return made
 
 
-def _positions_of(tasks: list[Any]) -> dict[str, int]:
+def _positions_of(tasks: list[Any], first: int = 1) -> dict[str, int]:
     """Return the positions of assignments that were given names of their own."""
     named = [cast("dict[str, Any]", task).get("id") for task in tasks if isinstance(task, dict)]
     names = [name for name in named if isinstance(name, str)]
     if len(names) != len(tasks) or len(set(names)) != len(names):
         return {}
-    return {name: number for number, name in enumerate(names, 1)}
+    return {name: number for number, name in enumerate(names, first)}
 
 
 def _with_positions(task: dict[str, Any], positions: dict[str, int]) -> dict[str, Any]:

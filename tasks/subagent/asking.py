@@ -186,10 +186,16 @@ def _conversation(request: SubagentRequest, *, is_local: bool) -> list[ModelMess
     asked = ModelRequest(
         parts=[UserPromptPart(prompt_of(request))], instructions=request.instructions
     )
+    earlier: list[ModelMessage] = []
+    for before in request.history:
+        earlier.append(
+            ModelRequest(parts=[UserPromptPart(before.asked)], instructions=request.instructions)
+        )
+        earlier.append(ModelResponse([TextPart(before.answered)]))
     if not request.begun or is_local:
-        return [asked]
+        return [*earlier, asked]
     goes_on = ModelRequest(parts=[UserPromptPart(GO_ON)], instructions=request.instructions)
-    return [asked, ModelResponse([TextPart(request.begun)]), goes_on]
+    return [*earlier, asked, ModelResponse([TextPart(request.begun)]), goes_on]
 
 
 def _of_all(model: Model, request: SubagentRequest, errors: Sequence[Exception]) -> SwarmError:

@@ -24,6 +24,7 @@ __all__ = [
     "MARKS_TOKENS",
     "NOT_ACCEPTED",
     "CallLimits",
+    "Exchange",
     "SubagentRequest",
     "SubagentResult",
     "UnansweredError",
@@ -111,6 +112,13 @@ bounds, and what was answered stays answered. `asked` and `remarks` say nothing 
 `feedback` don't, and runs that began before there were any are found as ever."""
 
 
+class Exchange(Frozen):
+    """What a model was asked before in the same conversation, and what it answered."""
+
+    asked: str
+    answered: str
+
+
 class SubagentRequest(CallLimits):
     """All that one attempt depends on, its limits among it.
 
@@ -128,6 +136,9 @@ class SubagentRequest(CallLimits):
     prompt: str
     asked: tuple[PromptPart, ...] = Field(
         default=(), description="The prompt in parts, where others' texts are among it."
+    )
+    history: tuple[Exchange, ...] = Field(
+        default=(), description="The conversation that it goes on with, from its beginning."
     )
     upstream: tuple[StepOutput, ...] = ()
     feedback: str = ""
@@ -168,8 +179,10 @@ class SubagentRequest(CallLimits):
 
     def content_hash(self) -> str:
         """Return the hash of what is asked, whichever plan it belongs to."""
-        # Without tools it has the hash that it had before there were any.
-        without = _NOT_THE_INPUT if self.tools else {*_NOT_THE_INPUT, "tools"}
+        # Without tools, or earlier exchanges, it has the hash that it had before there were any.
+        without = _NOT_THE_INPUT | {
+            name for name in ("tools", "history") if not getattr(self, name)
+        }
         text = self.model_dump_json(exclude=without)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

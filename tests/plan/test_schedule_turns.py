@@ -60,7 +60,9 @@ def test_it_has_a_turn_when_a_required_step_has_failed_and_may_go_on_otherwise()
     schedule, _ = directed(task("S1"), task("S2", "S1"), task("S3"))
     failed = schedule.advance(AttemptFinished("S1", "failed"))
     assert failed == [Skip("S2", "S1"), Turn("failed")]
-    added = PlanExtended((task("S4"), task("S5", "S4")), look_after=frozenset())
+    steps = (task("S4"), task("S5", "S4"))
+    without = frozenset({"S1", "S2"})
+    added = PlanExtended(steps, without=without, look_after=frozenset())
     assert schedule.advance(added) == [launch("S4")]
     schedule.advance(done("S3"))
     assert schedule.advance(done("S4")) == [launch("S5")]

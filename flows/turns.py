@@ -1,0 +1,373 @@
+"""The orchestrator's turns in a run: it is asked, and the plan goes on as it decides."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..data_types import Frozen
+from ..errors import BudgetExceededError, Category, PlanError
+from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
+from ..plan.output import StepOutput
+from ..plan.schedule_events import OVER, PlanExtended, TurnCause
+from ..plan.task_ir import PlanRules, TaskIR
+from ..plan.turns import TurnReply, extend_plan, next_number
+from ..store.attempt import Usage, excerpt
+from ..store.events import PlannedStep, TurnEvent
+from ..store.protocol import PlanRecord, RunStore
+from ..store.step import StepState
+from ..tasks.planner.facts import listing, notes_of
+from ..tasks.planner.program import may_depend
+from ..tasks.planner.turns import (
+    Remaining,
+    StepLine,
+    direct,
+    first_exchange,
+    read_turn,
+    turn_request,
+    turns_instructions,
+)
+from ..tasks.subagent.request import Exchange, SubagentRequest, prompt_of
+from .context import RunContext, frontier
+from .memory import recall_for
+from .planning import plan_rules
+from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
+from .preflight import check_gates, check_toolsets
+
+__all__ = ["StoredTurn", "Turns", "plan_after_turns", "stored_turns"]
+
+_logger = logging.getLogger("prefect_swarm.runs")
+_TRIES = 2
+_FINISHED = "the orchestrator has finished"
+
+
+class StoredTurn(Frozen):
+    """A turn that was taken. It is stored before anything of it is launched.
+
+    Attributes:
+        number: Its number; the first plan is turn 1.
+        asked, answered: What the orchestrator read and wrote.
+        seen: Ids of the steps whose outputs it had been shown, in this turn or before.
+        without: Ids of the failed steps that it goes on without.
+        edits: How often the plan had been edited.
+        recall: What the memory made of the steps that it adds.
+    """
+
+    number: int
+    cause: TurnCause
+    asked: str
+    answered: str
+    reply: TurnReply
+    seen: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    edits: int = 0
+    recall: tuple[StepRecall, ...] = ()
+    usage: Usage = Usage()
+    work_s: float = 0.0
+    task_run: str = ""
+
+
+def stored_turns(run: RunStore) -> tuple[StoredTurn, ...]:
+    """Return the turns of a run that were taken, in their order."""
+    found = run.records("turn", StoredTurn, lambda turn: str(turn.number))
+    return tuple(sorted(found, key=lambda turn: turn.number))
+
+
+def plan_after_turns(plan: TaskIR, turns: Sequence[StoredTurn], rules: PlanRules) -> TaskIR:
+    """Return a plan with what turns have added to it.
+
+    Raises:
+        PlanError: A stored turn doesn't fit it.
+    """
+    for turn in turns:
+        plan = extend_plan(plan, turn.reply, rules)
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a turn shows of the run."""
+
+    lines: tuple[StepLine, ...]
+    outputs: tuple[StepOutput, ...]
+    seen: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Turns:
+    """Asks the orchestrator, and adds to the plan what it decides.
+
+    Attributes:
+        first: The plan of the first turn.
+        plan: The plan so far.
+        taken: The turns after the first one.
+        edits: How often the plan was edited.
+        answer: What it has written as the answer; None before it has.
+        problem: Why a turn came to nothing; "" if none did.
+        usage: What all turns took, without the first.
+    """
+
+    context: RunContext
+    first: TaskIR
+    plan: TaskIR
+    taken: list[StoredTurn]
+    edits: int = 0
+    problem: str = field(init=False, default="")
+    _rules: PlanRules = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rules = plan_rules(self.context.options, self.context.toolsets.names)
+
+    @property
+    def answer(self) -> str | None:
+        """The answer that it has written; None before it has."""
+        return self.taken[-1].reply.answer if self.taken else None
+
+    @property
+    def usage(self) -> Usage:
+        """What all turns took, without the first."""
+        return sum((turn.usage for turn in self.taken), Usage())
+
+    @property
+    def left(self) -> int:
+        """How many turns it may have yet."""
+        is_over = bool(self.problem) or bool(self.taken and self.taken[-1].reply.is_last)
+        return 0 if is_over else max(0, self.context.options.turns - 1 - len(self.taken))
+
+    @property
+    def advice(self) -> tuple[StepRecall, ...]:
+        """What the memory made of the steps that turns have added."""
+        return tuple(each for turn in self.taken for each in turn.recall)
+
+    def begin(self) -> PlanExtended:
+        """Return what the turns that were taken before say of a plan that goes on with them."""
+        given_up = {each.step for turn in self.taken for each in turn.reply.given_up}
+        if self.taken and self.taken[-1].reply.is_last:
+            given_up |= {step.id for step in self.plan.steps}
+        without = frozenset(name for turn in self.taken for name in turn.without)
+        look_after = self.taken[-1].reply.look_after if self.taken else ()
+        return PlanExtended(
+            (),
+            given_up=tuple(given_up),
+            without=without,
+            look_after=frozenset(look_after) if self.left else None,
+        )
+
+    async def take(self, cause: TurnCause) -> PlanExtended:
+        """Have a turn, and return what follows from it; whatever happens, the run goes on."""
+        if cause == "over" and not self._has_to_answer():
+            return PlanExtended(())
+        try:
+            return await self._take(cause)
+        except PlanError as error:
+            self.problem = f"Turn {len(self.taken) + 2} can't be taken: {error.problem}"
+        except BudgetExceededError as error:
+            self.problem = f"The orchestrator could not be asked again: {error}"
+        _logger.warning("%s The run goes on with the plan that there is.", self.problem)
+        return PlanExtended(())
+
+    def _has_to_answer(self) -> bool:
+        """Whether something has failed, or the answer has to be written from several outputs."""
+        context = self.context
+        if self._failed():
+            return True
+        last = frontier(context.plan, context.records)
+        outputs = [record.output for record in last if record.output is not None]
+        is_written = len(outputs) > 1 and all(output.kind == "text" for output in outputs)
+        return is_written and context.options.answer_schema is None
+
+    def _failed(self) -> tuple[str, ...]:
+        known = {name for turn in self.taken for name in turn.without}
+        return tuple(
+            record.id
+            for record in self.context.records.values()
+            if not record.parent
+            and record.now in ("failed", "skipped")
+            and not record.by_condition
+            and record.id not in known
+        )
+
+    async def _take(self, cause: TurnCause) -> PlanExtended:
+        number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
+        request = self._request(cause, number, shown)
+        problem: PlanError | None = None
+        asked = prompt_of(request)
+        usage, work_s = Usage(), 0.0
+        for attempt in range(1, _TRIES + 1):
+            if problem is not None:
+                again = {"key": f"{request.key}.{attempt}", "feedback": str(problem)}
+                request = request.model_copy(update=again)
+            text, taken, seconds, task_run = await self._ask(request, number)
+            usage, work_s = usage + taken, work_s + seconds
+            try:
+                reply = read_turn(text, self.plan, may_answer=cause == "over")
+                plan = extend_plan(self.plan, reply, self._rules, self._without_output())
+            except PlanError as error:
+                problem = error
+                continue
+            without = failed if reply.steps else ()
+            turn = StoredTurn(
+                number=number,
+                cause=cause,
+                asked=asked,
+                answered=text,
+                reply=reply,
+                seen=shown.seen,
+                without=without,
+                edits=self.edits,
+                usage=usage,
+                work_s=work_s,
+                task_run=task_run,
+            )
+            return await self._extend(turn, plan)
+        raise problem or PlanError("The turn is empty.", "")
+
+    def _without_output(self) -> frozenset[str]:
+        over = (record for record in self.context.records.values() if record.now in OVER)
+        return frozenset(record.id for record in over if record.output is None)
+
+    def _shown(self) -> _Shown:
+        seen = set(self.taken[-1].seen) if self.taken else set[str]()
+        lines: list[StepLine] = []
+        outputs: list[StepOutput] = []
+        for record in [each for each in self.context.records.values() if not each.parent]:
+            reason = record.reason or record.summary
+            status = record.now
+            if record.id not in seen and record.output is not None:
+                outputs += self.context.outputs_of(record.id)
+                seen.add(record.id)
+            lines.append(StepLine(record.id, record.agent, status, reason))
+        return _Shown(tuple(lines), tuple(outputs), tuple(seen))
+
+    def _request(self, cause: TurnCause, number: int, shown: _Shown) -> SubagentRequest:
+        context = self.context
+        toolsets, inputs = context.toolsets.names, notes_of(context.inputs)
+        program = may_depend(context.objective, inputs, toolsets)
+        rules = self._rules._replace(inputs=frozenset(context.inputs))
+        history = [
+            first_exchange(context.objective, listing(inputs), self.first),
+            *(Exchange(asked=turn.asked, answered=turn.answered) for turn in self.taken),
+        ]
+        ledger = context.ledger
+        budget, spent = ledger.budget, ledger.spent
+        remaining = Remaining(
+            turns=context.options.turns - number,
+            steps=max(0, self._rules.max_steps - len(self.plan.steps)),
+            tokens=None if budget.max_tokens is None else max(0, budget.max_tokens - spent.tokens),
+            usd=None if budget.max_usd is None else max(0.0, budget.max_usd - spent.usd),
+            seconds=ledger.seconds_left,
+        )
+        return turn_request(
+            cause,
+            history,
+            shown.lines,
+            shown.outputs,
+            remaining,
+            number=number,
+            next_step=next_number(self.plan.steps),
+            how=turns_instructions(rules, program=program),
+            key=f"{context.key}.turn.{number}",
+            run=context.flow_run_id,
+            model=context.options.model_of("orchestrator"),
+            limits=context.limits,
+        )
+
+    async def _ask(self, request: SubagentRequest, number: int) -> tuple[str, Usage, float, str]:
+        """Return what it wrote, what that took, and the task run.
+
+        Raises:
+            BudgetExceededError: The run can't afford the question.
+            PlanError: It didn't answer.
+        """
+        context = self.context
+        request = await context.ledger.reserve(request)
+        usage: Usage | None = None
+        try:
+            runs = [run for record in context.records.values() for run in record.task_runs]
+            asking = run_task(
+                direct, request, name=f"Turn {number} · orchestrator", wait_for=states_of(runs)
+            )
+            state, content = await context.control.unless_cancelled(asking)
+            if (result := result_in(content)) is None:
+                raise PlanError(f"the orchestrator didn't answer: {content!r}", "Resume the run.")
+            usage = result.usage
+        finally:
+            context.ledger.settle(request.key, usage)
+        if result.category not in (None, Category.FORMAT, Category.SCHEMA):
+            raise PlanError(excerpt(result.error, 300), "Resume the run.")
+        return result.text, result.usage, result.work_s, task_run_of(state)
+
+    async def _extend(self, turn: StoredTurn, plan: TaskIR) -> PlanExtended:
+        """Store a turn, and add what it decides to the run."""
+        context, reply = self.context, turn.reply
+        added: tuple[CompiledStep, ...] = ()
+        if reply.steps:
+            recall = await self._recalled(plan, {step.id for step in reply.steps})
+            turn = turn.model_copy(update={"recall": recall})
+            added = await self._compiled(plan, turn)
+        await asyncio.to_thread(context.run.write_record, "turn", turn, str(turn.number))
+        self.taken.append(turn)
+        self.plan = plan
+        steps = (*context.plan.steps, *added)
+        context.plan = replace(context.plan, steps=steps, final_step=plan.final_step)
+        context.records.update({step.id: StepState.of(step) for step in added})
+        context.run.write_plan(PlanRecord(context.plan.to_json(), self.edits))
+        given_up = {each.step: each.why for each in reply.given_up}
+        if reply.is_last:
+            given_up |= {
+                record.id: _FINISHED
+                for record in context.records.values()
+                if not record.parent and record.now not in OVER
+            }
+        for name, why in given_up.items():
+            if context.records[name].now not in OVER:
+                context.records[name].end(f"The orchestrator gave it up: {why}" if why else "")
+        context.emit(_event(turn, added, tuple(given_up)))
+        wanted = "steps" in context.options.approve
+        return PlanExtended(
+            added,
+            approval=frozenset(step.id for step in added if wanted and step.approval),
+            given_up=tuple(given_up),
+            without=frozenset(turn.without),
+            look_after=frozenset(reply.look_after) if self.left else None,
+        )
+
+    async def _recalled(self, plan: TaskIR, names: set[str]) -> tuple[StepRecall, ...]:
+        added = tuple(step for step in plan.steps if step.id in names)
+        alone = plan.model_copy(update={"steps": added, "final_step": None})
+        recall, _ = await recall_for(self.context, alone)
+        return recall.steps if recall else ()
+
+    async def _compiled(self, plan: TaskIR, turn: StoredTurn) -> tuple[CompiledStep, ...]:
+        """Compile the steps that a turn adds, and check what they need."""
+        options, toolsets = self.context.options, self.context.toolsets
+        defaults = StepDefaults(options.max_attempts, options.gates)
+        compiled = compile_plan(plan, defaults, recall=turn.recall, toolsets=toolsets.names)
+        await check_gates(compiled)
+        await check_toolsets(compiled, toolsets, self.context.run)
+        names = {step.id for step in turn.reply.steps}
+        return tuple(step for step in compiled.steps if step.id in names)
+
+
+def _event(turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[str]) -> TurnEvent:
+    return TurnEvent(
+        number_of_turn=turn.number,
+        cause=turn.cause,
+        steps=tuple(_planned(added)),
+        given_up=tuple(given_up),
+        look_after=turn.reply.look_after,
+        finished=turn.reply.is_last,
+    )
+
+
+def _planned(steps: Sequence[CompiledStep]) -> Iterator[PlannedStep]:
+    for step in steps:
+        yield PlannedStep(
+            id=step.id,
+            agent=step.agent,
+            tier=step.tier,
+            upstream=step.needs,
+            optional=step.optional,
+        )
