@@ -162,6 +162,7 @@ async def plan_for(
             inputs=notes_of(inputs),
             facts=facts,
             notes=explored.exploration.notes if explored else "",
+            turns=options.turns > 1,
         )
         context.emit(PlanningEvent(model=request.model, tier=tier))
         with plan_reading(context, rules) as reader:

@@ -198,7 +198,9 @@ class Run:
         self.planned = self.planned.model_copy(update={"plan": extended})
         self._turns = None
         if await self._is_directed():
-            self._turns = Turns(context, first, extended, [*turns], self.edits)
+            self._turns = Turns(
+                context, first, extended, [*turns], self.edits, self.planned.look_after
+            )
         if edits:
             models = await check_models(context.options, self.planned.plan)
             go_on(context.ledger, models.prices)

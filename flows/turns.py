@@ -104,9 +104,8 @@ class Turns:
         plan: The plan so far.
         taken: The turns after the first one.
         edits: How often the plan was edited.
-        answer: What it has written as the answer; None before it has.
+        look_after: Ids of the steps of the first plan after whose end it has its next turn.
         problem: Why a turn came to nothing; "" if none did.
-        usage: What all turns took, without the first.
     """
 
     context: RunContext
@@ -114,6 +113,7 @@ class Turns:
     plan: TaskIR
     taken: list[StoredTurn]
     edits: int = 0
+    look_after: tuple[str, ...] = ()
     problem: str = field(init=False, default="")
     _rules: PlanRules = field(init=False)
 
@@ -147,7 +147,7 @@ class Turns:
         if self.taken and self.taken[-1].reply.is_last:
             given_up |= {step.id for step in self.plan.steps}
         without = frozenset(name for turn in self.taken for name in turn.without)
-        look_after = self.taken[-1].reply.look_after if self.taken else ()
+        look_after = self.taken[-1].reply.look_after if self.taken else self.look_after
         return PlanExtended(
             (),
             given_up=tuple(given_up),

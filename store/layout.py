@@ -44,6 +44,7 @@ KEYED: dict[RecordKind, str] = {
     "member": "members",
     "prestart": "ahead",
     "question": "questions",
+    "turn": "turns",
 }
 """Records that have a folder for each kind, with a file a key."""
 ARTIFACTS, PICTURES, TOOL_STATE = "artifacts", "calls/pictures", "python"
@@ -74,7 +75,7 @@ def name_of(what: Kept, key: str = "") -> str:
             return f"{what}/{key}.jsonl" if key else what
         case "tool_state":
             return f"{TOOL_STATE}/{key}/calls.json"
-        case "answer" | "expansion" | "form" | "member" | "prestart" | "question":
+        case "answer" | "expansion" | "form" | "member" | "prestart" | "question" | "turn":
             return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]
         case _:
             return f"{SINGLE[what]}-{key}.json" if key else f"{SINGLE[what]}.json"

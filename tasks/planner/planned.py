@@ -202,6 +202,10 @@ class WrittenPlan(BaseModel):
 
     create_subagent: list[Subagent]
     assign_task: list[PlannedTask]
+    look_after: list[int] = Field(
+        default_factory=list[int],
+        description="1-based positions of the assignments after which you have your next turn.",
+    )
 
     def plan(self, objective: str, rules: PlanRules | None = None) -> TaskIR:
         """Return the plan it stands for.
@@ -264,7 +268,11 @@ def whole_plan_schema() -> dict[str, Any]:
 
 
 def plan_schema(
-    *, inputs: bool, toolsets: Collection[str] = (), program: bool = False
+    *,
+    inputs: bool,
+    toolsets: Collection[str] = (),
+    program: bool = False,
+    turns: bool = False,
 ) -> dict[str, Any]:
     """Return the JSON Schema of a plan. No part of it leads back to itself.
 
@@ -272,6 +280,7 @@ def plan_schema(
         inputs: Whether there are inputs that an assignment may name.
         toolsets: Names of the toolsets that a subagent may have.
         program: Whether assignments may depend on what is found.
+        turns: Whether more may be assigned later.
     """
     schema = WrittenPlan.model_json_schema()
     definitions = schema["$defs"]
@@ -283,6 +292,8 @@ def plan_schema(
     of_task = definitions["PlannedTask"]["properties"]
     if not inputs:
         del of_task["inputs"]
+    if not turns:
+        del schema["properties"]["look_after"]
     for word in PROGRAM_WORDS:
         del of_task[word]
     for name in definitions.keys() - _SHOWN:

@@ -73,8 +73,10 @@ def _may_depend(objective: str, context: PlanContext) -> bool:
     return may_depend(objective, context.inputs, context.rules.toolsets or ())
 
 
-def _by_tool(rules: PlanRules, *, program: bool) -> ModelRequestParameters:
-    schema = plan_schema(inputs=bool(rules.inputs), toolsets=rules.toolsets or (), program=program)
+def _by_tool(rules: PlanRules, *, program: bool, turns: bool) -> ModelRequestParameters:
+    schema = plan_schema(
+        inputs=bool(rules.inputs), toolsets=rules.toolsets or (), program=program, turns=turns
+    )
     tool = ToolDefinition(
         name=PLAN_TOOL, description=_PURPOSE, parameters_json_schema=schema, kind="output"
     )
@@ -112,8 +114,8 @@ class StructuredPlanner:
             NoPlanError: The model refuses, or the second plan can't be read either.
         """
         program = _may_depend(objective, context)
-        by_tool = _by_tool(context.rules, program=program)
-        how = instructions(context.rules, program=program)
+        by_tool = _by_tool(context.rules, program=program, turns=context.turns)
+        how = instructions(context.rules, program=program, turns=context.turns)
         as_text = replace(by_tool, output_mode="prompted", output_tools=[], allow_text_output=True)
         server = (self._model.base_url, self._model.model_name)
         without_tools = _without_tools if self._model.base_url else set[_Server]()

@@ -57,7 +57,8 @@ class PlanRequest(Frozen):
 
     `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
     `facts` what the swarm has and has seen, for planners that were not trained without it, `begun`
-    what was complete of a plan that broke off, and `notes` what was found with tools before.
+    what was complete of a plan that broke off, `notes` what was found with tools before, and
+    `turns` whether the orchestrator may add to the plan later.
     """
 
     run: str
@@ -71,13 +72,18 @@ class PlanRequest(Frozen):
     facts: PlanningFacts | None = None
     begun: str = ""
     notes: str = ""
+    turns: bool = False
 
 
 class Planned(Frozen):
-    """A plan and where it came from."""
+    """A plan and where it came from.
+
+    `look_after` has the steps after whose end the orchestrator has its next turn.
+    """
 
     plan: StoredPlan
     planning: Planning
+    look_after: tuple[str, ...] = ()
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
@@ -87,7 +93,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     # What the memory knew that day, and what was found with tools, is another day's otherwise.
     # Without the others the key is the one that it was before requests had them.
     left_out = {"facts", "notes"} | {
-        name for name in ("inputs", "begun") if not getattr(request, name)
+        name for name in ("inputs", "begun", "turns") if not getattr(request, name)
     }
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     # The toolsets' names are among the rules that a plan has to keep.
@@ -143,6 +149,7 @@ async def plan_objective(request: PlanRequest) -> Planned:
         facts=shown.text,
         begun=request.begun,
         notes=notes_text(request.notes, room),
+        turns=request.turns,
     )
     try:
         draft = await planner.plan(request.objective, context)
@@ -153,7 +160,8 @@ async def plan_objective(request: PlanRequest) -> Planned:
     except UnexpectedModelBehavior as error:
         problem = f"{model.model_name} gave no usable answer when it was asked for a plan: {error}"
         raise NoPlanError(problem, "Ask another model, or give a plan.") from error
-    return Planned(plan=draft.plan, planning=_planning(draft, model.model_name, shown))
+    planning = _planning(draft, model.model_name, shown)
+    return Planned(plan=draft.plan, planning=planning, look_after=draft.look_after)
 
 
 def _refused(model: Model, error: Exception) -> Exception:

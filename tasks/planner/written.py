@@ -265,10 +265,11 @@ PLAN_TOOL = "write_plan"
 
 
 class ReadPlan(NamedTuple):
-    """A plan, and what was mended to read it, in words."""
+    """A plan, what was mended to read it, in words, and after which steps the next turn is."""
 
     plan: TaskIR
     mended: tuple[str, ...]
+    look_after: tuple[str, ...] = ()
 
 
 def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> ReadPlan:
@@ -285,11 +286,14 @@ def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> Read
     value, mended = _answered(answer, text)
     found = plan_data(without_surrogates(value), whole_plan_schema())
     try:
-        plan = WrittenPlan.model_validate(found.value).plan(objective, rules)
+        written = WrittenPlan.model_validate(found.value)
+        plan = written.plan(objective, rules)
     except ValidationError as error:
         problem = f"That is not a plan: {plan_problems(error)}."
         raise PlanError(problem, "Write it as asked.", text) from None
-    return ReadPlan(plan, (*mended, *found.mended))
+    known = {step.id for step in plan.steps}
+    look_after = [name for number in written.look_after if (name := f"S{number}") in known]
+    return ReadPlan(plan, (*mended, *found.mended), tuple(dict.fromkeys(look_after)))
 
 
 def _answered(answer: ModelResponse, text: str) -> tuple[Any, tuple[str, ...]]:

@@ -1,0 +1,147 @@
+"""A strong orchestrator directs a run in turns: it sees results, assigns again, and answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flow_runs import steps_of
+from prefect_swarm.store.result import SwarmResult
+from provider_runs import planned, serving
+from provider_server import Asked, Reply
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+OBJECTIVE = "Which of the harbours that the ledger names has the most cranes?"
+PLAN: dict[str, Any] = {
+    "create_subagent": [
+        {"name": "Reader", "system_prompt": "You read ledgers."},
+        {"name": "Counter", "system_prompt": "You count cranes."},
+    ],
+    "assign_task": [
+        {"agent": "Reader", "prompt": "Name the harbours in the ledger.", "depends_on": []},
+        {"agent": "Counter", "prompt": "Explain how cranes are counted.", "depends_on": []},
+    ],
+    "look_after": [1],
+}
+
+
+def count(*names: str, needs: int = 1) -> list[dict[str, Any]]:
+    return [
+        {"agent": "Counter", "prompt": f"Count the cranes of {name}.", "depends_on": [needs]}
+        for name in names
+    ]
+
+
+class Orchestra:
+    """A server's model: the planner writes the plan, then a turn after the other; agents answer."""
+
+    def __init__(
+        self,
+        *turns: Any,
+        plan: dict[str, Any] = PLAN,
+        agent: Callable[[Asked], Reply] | None = None,
+    ) -> None:
+        self.plan, self.turns = plan, list(turns)
+        self.asked: list[Asked] = []
+        self._agent = agent
+        self._lock = threading.Lock()
+
+    def __call__(self, asked: Asked) -> Reply:
+        if "write_plan" in json.dumps(asked.body.get("tools") or ""):
+            return Reply(tool_args=self.plan)
+        if "You direct the team in turns" in json.dumps(asked.body["messages"]):
+            with self._lock:
+                self.asked.append(asked)
+                turn = self.turns[min(len(self.asked), len(self.turns)) - 1]
+            return Reply(turn if isinstance(turn, str) else json.dumps(turn))
+        if self._agent is not None:
+            return self._agent(asked)
+        return Reply(f"Found: {asked.prompt.splitlines()[-1]}")
+
+
+def run_in_turns(orchestra: Orchestra, **options: Any) -> SwarmResult:
+    with serving(orchestra) as server:
+        return planned(server, OBJECTIVE, **{"turns": 6, **options})
+
+
+def test_it_finds_then_spreads_then_answers() -> None:
+    orchestra = Orchestra(
+        {"assign_task": count("Rotterdam", "Antwerp"), "look_after": [3, 4]},
+        {"finish": {"answer": "Rotterdam has the most."}},
+    )
+    result = run_in_turns(orchestra)
+    assert result.status == "completed", result.problem
+    assert result.answer == "Rotterdam has the most."
+    assert list(steps_of(result)) == ["S1", "S2", "S3", "S4"]
+    assert {step.status for step in result.steps} <= {"succeeded", "skipped"}
+    first, second = orchestra.asked
+    assert "Found: Name the harbours in the ledger." in first.prompt
+    assert "Found: Count the cranes of Rotterdam." in second.prompt
+    assert "Found: Name the harbours" not in second.prompt
+    # Its conversation goes on: what was sent before is sent again, word for word.
+    assert second.body["messages"][: len(first.body["messages"])] == first.body["messages"]
+
+
+def test_what_can_not_be_taken_is_said_once_and_repaired() -> None:
+    orchestra = Orchestra(
+        {"assign_task": count("Rotterdam", needs=9)},
+        {"assign_task": count("Rotterdam")},
+        "Rotterdam.",
+    )
+    result = run_in_turns(orchestra)
+    assert result.status == "completed", result.problem
+    assert result.answer == "Rotterdam."
+    assert "S9" in orchestra.asked[1].prompt
+
+
+def test_a_turn_that_breaks_a_rule_twice_ends_the_turns_and_the_run_is_partial() -> None:
+    orchestra = Orchestra({"assign_task": count("Rotterdam", needs=9)})
+    result = run_in_turns(orchestra)
+    assert result.status == "partial"
+    assert "Turn 2 can't be taken" in result.problem
+    assert "S9" in result.problem
+
+
+def test_what_was_done_already_is_not_assigned_again() -> None:
+    again = {"assign_task": [PLAN["assign_task"][0]]}
+    orchestra = Orchestra(again, {"finish": {"step": 1}})
+    result = run_in_turns(orchestra)
+    assert result.answer == "Found: Name the harbours in the ledger."
+    assert "S1" in orchestra.asked[1].prompt
+
+
+def test_a_failed_step_is_shown_before_the_run_gives_up_and_may_be_replaced() -> None:
+    def agent(asked: Asked) -> Reply:
+        if "Name the harbours" in asked.prompt:
+            return Reply("")
+        return Reply(f"Found: {asked.prompt.splitlines()[-1]}")
+
+    orchestra = Orchestra(
+        {
+            "assign_task": [
+                {"agent": "Reader", "prompt": "List the ports that it names.", "depends_on": []}
+            ]
+        },
+        "Antwerp.",
+        agent=agent,
+    )
+    result = run_in_turns(orchestra, max_attempts=1)
+    assert "An assignment has failed" in orchestra.asked[0].prompt
+    assert result.answer == "Antwerp."
+    assert result.status == "completed", result.problem
+    assert steps_of(result)["S1"].status == "failed"
+
+
+def test_a_run_that_needs_no_second_turn_costs_no_request_more() -> None:
+    counts: list[int] = []
+    for turns in (1, 6):
+        orchestra = Orchestra("Rotterdam.", plan={**PLAN, "look_after": []})
+        with serving(orchestra) as server:
+            result = planned(server, OBJECTIVE, turns=turns)
+        assert result.status == "completed", result.problem
+        counts.append(len(server.asked))
+    assert counts[0] == counts[1] == 4
