@@ -25,9 +25,9 @@ from ..tasks.planner.task import Planned
 from .expansion import StoredItems
 from .members import states_stored
 from .options import SwarmOptions
-from .plan_changes import plan_after_edits, rules_of, unchanged_steps
+from .plan_changes import plan_so_far, rules_of, unchanged_steps
 from .planning import plan_rules
-from .stored_plan import StoredPlanning, finished_step, load, save
+from .stored_plan import StoredPlanning, finished_step, load, save, stored_turns
 
 __all__ = [
     "FinishedWork",
@@ -109,7 +109,7 @@ def plan_done(run: RunStore) -> TaskIR:
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
     edits = Approvals(run).edits()[: _edits_applied(run)]
-    return plan_after_edits(stored.planned, edits, rules_of(run)).plan
+    return plan_so_far(stored.planned, edits, stored_turns(run), rules_of(run)).plan
 
 
 def _edits_applied(run: RunStore) -> int:

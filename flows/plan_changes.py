@@ -24,6 +24,7 @@ from ..plan.documents import plan_from
 from ..plan.ids import root_of
 from ..plan.step import placed_steps
 from ..plan.task_ir import PlanRules, TaskIR
+from ..plan.turns import extend_plan
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.protocol import RunStore
@@ -38,7 +39,7 @@ from .members import set_members_aside, states_stored
 from .options import SwarmOptions, stored_options
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
-from .stored_plan import StoredPlanning, load
+from .stored_plan import StoredPlanning, StoredTurn, load, stored_turns
 
 __all__ = [
     "Replacements",
@@ -46,6 +47,7 @@ __all__ = [
     "keep_unchanged",
     "options_of",
     "plan_after_edits",
+    "plan_so_far",
     "read_compiled",
     "rules_of",
     "steps_written",
@@ -216,6 +218,23 @@ def plan_after_edits(source: Planned, edits: Sequence[Answer], rules: PlanRules)
     )
 
 
+def plan_so_far(
+    source: Planned, edits: Sequence[Answer], turns: Sequence[StoredTurn], rules: PlanRules
+) -> Planned:
+    """Return the plan that became of a run's, by its turns and a person's edits in their order.
+
+    Raises:
+        PlanError: It breaks a rule.
+    """
+    found, done = source, 0
+    for turn in turns:
+        found = plan_after_edits(found, edits[done : turn.edits], rules)
+        done = max(done, turn.edits)
+        extended = extend_plan(found.plan, turn.reply, rules)
+        found = found.model_copy(update={"plan": extended})
+    return plan_after_edits(found, edits[done:], rules)
+
+
 def steps_written(source: Planned, edited: TaskIR) -> frozenset[str]:
     """Return the ids of the steps of which a person wrote who does them.
 
@@ -282,7 +301,8 @@ def current_plan(run: RunStore) -> TaskIR:
         raise InputError(
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
-    return plan_after_edits(stored.planned, Approvals(run).edits(), rules_of(run)).plan
+    edits, turns = Approvals(run).edits(), stored_turns(run)
+    return plan_so_far(stored.planned, edits, turns, rules_of(run)).plan
 
 
 def options_of(run: RunStore) -> SwarmOptions:

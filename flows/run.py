@@ -42,7 +42,7 @@ from .drive import Driver
 from .event_log import event_bus
 from .memory import Memories, facts_for, reads_facts, recall_for, store_of
 from .options import SwarmOptions
-from .plan_changes import Replacements, keep_unchanged, plan_after_edits, steps_written
+from .plan_changes import Replacements, keep_unchanged, plan_so_far, steps_written
 from .planning import explored_before, plan_for, plan_rules
 from .prefect_io.flow_run import terminable
 from .prefect_io.live_view import LiveRun
@@ -60,9 +60,10 @@ from .stored_plan import (
     open_ledger,
     restore_steps,
     save,
+    stored_turns,
 )
 from .timing import NotedTime, stopped_among, time_of_run
-from .turns import Turns, plan_after_turns, stored_turns
+from .turns import Turns
 
 __all__ = ["Run"]
 
@@ -191,16 +192,11 @@ class Run:
         edits = Approvals(context.run).edits()
         rules = plan_rules(context.options, context.toolsets.names)
         self.edits = len(edits)
-        self.planned = plan_after_edits(self._unedited, edits, rules)
         turns = stored_turns(context.run)
-        first = self.planned.plan
-        extended = plan_after_turns(first, turns, rules)
-        self.planned = self.planned.model_copy(update={"plan": extended})
+        self.planned = plan_so_far(self._unedited, edits, turns, rules)
         self._turns = None
         if await self._is_directed():
-            self._turns = Turns(
-                context, first, extended, [*turns], self.edits, self.planned.look_after
-            )
+            self._turns = Turns(context, self._unedited, self.planned.plan, [*turns], self.edits)
         if edits:
             models = await check_models(context.options, self.planned.plan)
             go_on(context.ledger, models.prices)

@@ -15,8 +15,10 @@ from pydantic import BaseModel
 from ..data_types import Frozen
 from ..errors import RunDamagedError, StorageError
 from ..models.names import Price
-from ..plan.compile import CompiledStep
+from ..plan.compile import CompiledStep, StepRecall
 from ..plan.ids import is_step_id
+from ..plan.schedule_events import TurnCause
+from ..plan.turns import TurnReply
 from ..store.accounts import Booking, Budget
 from ..store.attempt import Usage
 from ..store.events import EventSink, SpentEvent
@@ -37,6 +39,7 @@ __all__ = [
     "StoredFacts",
     "StoredPlanning",
     "StoredRecall",
+    "StoredTurn",
     "book_plan",
     "finished_step",
     "go_on",
@@ -46,6 +49,7 @@ __all__ = [
     "paid_again",
     "restore_steps",
     "save",
+    "stored_turns",
     "unbooked_ledger",
 ]
 
@@ -133,6 +137,38 @@ class StoredFacts(Frozen):
     """What the planner is shown; None if it is shown nothing."""
 
     facts: PlanningFacts | None
+
+
+class StoredTurn(Frozen):
+    """A turn that was taken. It is stored before anything of it is launched.
+
+    Attributes:
+        number: Its number; the first plan is turn 1.
+        asked, answered: What the orchestrator read and wrote.
+        seen: Ids of the steps whose outputs it had been shown, in this turn or before.
+        without: Ids of the failed steps that it goes on without.
+        edits: How often the plan had been edited.
+        recall: What the memory made of the steps that it adds.
+    """
+
+    number: int
+    cause: TurnCause
+    asked: str
+    answered: str
+    reply: TurnReply
+    seen: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    edits: int = 0
+    recall: tuple[StepRecall, ...] = ()
+    usage: Usage = Usage()
+    work_s: float = 0.0
+    task_run: str = ""
+
+
+def stored_turns(run: RunStore) -> tuple[StoredTurn, ...]:
+    """Return the turns of a run that were taken, in their order."""
+    found = run.records("turn", StoredTurn, lambda turn: str(turn.number))
+    return tuple(sorted(found, key=lambda turn: turn.number))
 
 
 class StoredRecall(_WithState):

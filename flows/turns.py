@@ -7,19 +7,20 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..data_types import Frozen
 from ..errors import BudgetExceededError, Category, PlanError
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
 from ..plan.output import StepOutput
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
 from ..plan.task_ir import PlanRules, TaskIR
-from ..plan.turns import TurnReply, extend_plan, next_number
+from ..plan.turns import extend_plan, next_number
 from ..store.attempt import Usage, excerpt
 from ..store.events import PlannedStep, TurnEvent
-from ..store.protocol import PlanRecord, RunStore
+from ..store.protocol import PlanRecord
 from ..store.step import StepState
 from ..tasks.planner.facts import listing, notes_of
+from ..tasks.planner.facts_text import facts_text, room_for
 from ..tasks.planner.program import may_depend
+from ..tasks.planner.task import Planned
 from ..tasks.planner.turns import (
     Remaining,
     StepLine,
@@ -35,55 +36,13 @@ from .memory import recall_for
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
 from .preflight import check_gates, check_toolsets
+from .stored_plan import StoredFacts, StoredTurn, load
 
-__all__ = ["StoredTurn", "Turns", "plan_after_turns", "stored_turns"]
+__all__ = ["Turns"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 _TRIES = 2
 _FINISHED = "the orchestrator has finished"
-
-
-class StoredTurn(Frozen):
-    """A turn that was taken. It is stored before anything of it is launched.
-
-    Attributes:
-        number: Its number; the first plan is turn 1.
-        asked, answered: What the orchestrator read and wrote.
-        seen: Ids of the steps whose outputs it had been shown, in this turn or before.
-        without: Ids of the failed steps that it goes on without.
-        edits: How often the plan had been edited.
-        recall: What the memory made of the steps that it adds.
-    """
-
-    number: int
-    cause: TurnCause
-    asked: str
-    answered: str
-    reply: TurnReply
-    seen: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    edits: int = 0
-    recall: tuple[StepRecall, ...] = ()
-    usage: Usage = Usage()
-    work_s: float = 0.0
-    task_run: str = ""
-
-
-def stored_turns(run: RunStore) -> tuple[StoredTurn, ...]:
-    """Return the turns of a run that were taken, in their order."""
-    found = run.records("turn", StoredTurn, lambda turn: str(turn.number))
-    return tuple(sorted(found, key=lambda turn: turn.number))
-
-
-def plan_after_turns(plan: TaskIR, turns: Sequence[StoredTurn], rules: PlanRules) -> TaskIR:
-    """Return a plan with what turns have added to it.
-
-    Raises:
-        PlanError: A stored turn doesn't fit it.
-    """
-    for turn in turns:
-        plan = extend_plan(plan, turn.reply, rules)
-    return plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +59,18 @@ class Turns:
     """Asks the orchestrator, and adds to the plan what it decides.
 
     Attributes:
-        first: The plan of the first turn.
+        first: What the first turn came to.
         plan: The plan so far.
         taken: The turns after the first one.
         edits: How often the plan was edited.
-        look_after: Ids of the steps of the first plan after whose end it has its next turn.
         problem: Why a turn came to nothing; "" if none did.
     """
 
     context: RunContext
-    first: TaskIR
+    first: Planned
     plan: TaskIR
     taken: list[StoredTurn]
     edits: int = 0
-    look_after: tuple[str, ...] = ()
     problem: str = field(init=False, default="")
     _rules: PlanRules = field(init=False)
 
@@ -143,16 +100,18 @@ class Turns:
 
     def begin(self) -> PlanExtended:
         """Return what the turns that were taken before say of a plan that goes on with them."""
-        given_up = {each.step for turn in self.taken for each in turn.reply.given_up}
+        # A person may have edited some of them away.
+        names = {step.id for step in self.plan.steps}
+        given_up = names & {each.step for turn in self.taken for each in turn.reply.given_up}
         if self.taken and self.taken[-1].reply.is_last:
-            given_up |= {step.id for step in self.plan.steps}
-        without = frozenset(name for turn in self.taken for name in turn.without)
-        look_after = self.taken[-1].reply.look_after if self.taken else self.look_after
+            given_up = names
+        without = names & {name for turn in self.taken for name in turn.without}
+        look_after = self.taken[-1].reply.look_after if self.taken else self.first.look_after
         return PlanExtended(
             (),
             given_up=tuple(given_up),
-            without=without,
-            look_after=frozenset(look_after) if self.left else None,
+            without=frozenset(without),
+            look_after=frozenset(names & {*look_after}) if self.left else None,
         )
 
     async def take(self, cause: TurnCause) -> PlanExtended:
@@ -247,7 +206,7 @@ class Turns:
         program = may_depend(context.objective, inputs, toolsets)
         rules = self._rules._replace(inputs=frozenset(context.inputs))
         history = [
-            first_exchange(context.objective, listing(inputs), self.first),
+            first_exchange(context.objective, (listing(inputs), self._facts()), self.first.plan),
             *(Exchange(asked=turn.asked, answered=turn.answered) for turn in self.taken),
         ]
         ledger = context.ledger
@@ -273,6 +232,15 @@ class Turns:
             model=context.options.model_of("orchestrator"),
             limits=context.limits,
         )
+
+    def _facts(self) -> str:
+        """Return what the orchestrator is shown of the swarm, as it was for the plan."""
+        stored = load(self.context.run, StoredFacts)
+        if stored is None or stored.facts is None:
+            return ""
+        model = self.context.options.model_of("orchestrator")
+        room = room_for(self.context.models.profile(model).context_tokens)
+        return facts_text(stored.facts, room).text
 
     async def _ask(self, request: SubagentRequest, number: int) -> tuple[str, Usage, float, str]:
         """Return what it wrote, what that took, and the task run.

@@ -103,17 +103,16 @@ _END = (
 )
 
 
-def first_exchange(objective: str, listed: str, plan: TaskIR) -> Exchange:
+def first_exchange(objective: str, known: Sequence[str], plan: TaskIR) -> Exchange:
     """Return the first turn of the conversation: the objective, and the plan as it was written.
 
     Args:
         objective: What is wanted.
-        listed: What is known of the inputs.
+        known: What is known of the inputs and the swarm; "" for nothing.
         plan: The first plan.
     """
     parts: list[PromptPart] = [f"Objective: {objective}"]
-    if listed:
-        parts.append(Quote(text=listed))
+    parts += [Quote(text=text) for text in known if text]
     return Exchange(asked="\n\n".join(with_quotes(parts)), answered=_written(plan))
 
 

@@ -62,6 +62,8 @@ class Order(BaseModel):
         alike: Whether all calls of a tool are equal, and have one id.
         at_once: How many steps run at once, of a run that is started; 0 as ever.
         replies: What the model answers to what it is asked, where that isn't `done: …`.
+        objective: What a run is started for that plans itself, where no plan is given.
+        turns: What the orchestrator writes in each of its turns; the first is the plan.
     """
 
     do: Literal["start", "resume", "answer", "edit", "fork"]
@@ -76,6 +78,8 @@ class Order(BaseModel):
     alike: bool = False
     replies: dict[str, str] = {}
     at_once: int = 0
+    objective: str = ""
+    turns: list[dict[str, Any]] = []
 
 
 class Process:
@@ -116,10 +120,13 @@ class Process:
             return resume(order.run)
         if order.do == "fork":
             return fork(order.run, again=order.again)
-        plan = parse_plan(order.plan or {})
         options = SwarmOptions(approve=order.approve, memory=False, model="test")
         if order.at_once:
             options = options.model_copy(update={"max_concurrency": order.at_once})
+        if order.turns:
+            options = options.model_copy(update={"turns": len(order.turns)})
+            return swarm(order.objective, options=options)
+        plan = parse_plan(order.plan or {})
         return swarm(plan.objective, plan=plan, options=options)
 
     def _note(self, what: str, name: str) -> None:
@@ -130,6 +137,13 @@ class Process:
     def _model(self) -> FunctionModel:
         def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
             self.moments.at("model")
+            if info.output_tools:
+                self._note("calls", "turn 1")
+                return ModelResponse([ToolCallPart("write_plan", self.order.turns[0])])
+            if turn := re.search(r"^Turn (\d+)\.", _last(messages), re.MULTILINE):
+                self._note("calls", f"turn {turn[1]}")
+                reply = self.order.turns[int(turn[1]) - 1]
+                return ModelResponse([TextPart(json.dumps(reply))])
             parts = [part for message in messages for part in message.parts]
             results = [part for part in parts if isinstance(part, ToolReturnPart)]
             first = (str(getattr(part, "content", "")) for part in messages[0].parts)
@@ -155,6 +169,10 @@ class Process:
         tools = FunctionToolset[None]()
         tools.add_function(send, metadata=marked(acting=True))
         return tools
+
+
+def _last(messages: list[ModelMessage]) -> str:
+    return "\n".join(str(getattr(part, "content", "")) for part in messages[-1].parts)
 
 
 def _asked(prompt: str) -> str:
