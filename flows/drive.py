@@ -30,7 +30,7 @@ from ..plan.schedule_events import (
     RunStatus,
     Skip,
     StepStatus,
-    Turn,
+    TakeTurn,
     Wait,
 )
 from ..store.attempt import Attempt, excerpt
@@ -45,7 +45,7 @@ from .turns import Turns
 
 __all__ = ["Driver"]
 
-_Plain = Launch | Ask | Turn | Skip | Cancel | Wait | Replace | Finish
+_Plain = Launch | Ask | TakeTurn | Skip | Cancel | Wait | Replace | Finish
 
 _ENDINGS: Mapping[str, EndKind] = {
     "succeeded": "succeeded",
@@ -281,7 +281,7 @@ class Driver:
                 self._skip(command)
             case Cancel(step):
                 self._running[step].cancel()
-            case Turn(cause):
+            case TakeTurn(cause):
                 if self.turns is not None:
                     self._turn = asyncio.create_task(self.turns.take(cause))
             case Wait():

@@ -32,7 +32,7 @@ from .schedule_events import (
     RunStatus,
     Skip,
     StepStatus,
-    Turn,
+    TakeTurn,
     TurnCause,
     Wait,
 )
@@ -157,7 +157,7 @@ class Schedule:
                 commands.append(Replace())
         elif (cause := self._turn_cause()) is not None:
             self._is_turn, self._has_new_failure = True, False
-            commands.append(Turn(cause))
+            commands.append(TakeTurn(cause))
         elif self._is_turn:
             return
         elif self._unfinished == 0:

@@ -33,7 +33,7 @@ __all__ = [
     "RunStatus",
     "Skip",
     "StepStatus",
-    "Turn",
+    "TakeTurn",
     "TurnCause",
     "Wait",
 ]
@@ -52,7 +52,7 @@ RunStatus = Literal["completed", "partial", "failed"]
 class PlanExtended:
     """Steps were added: the first plan, or what a turn of the orchestrator's adds to it.
 
-    Each needs only steps that are there. It answers `Turn`, also where it adds nothing.
+    Each needs only steps that are there. It answers `TakeTurn`, also where it adds nothing.
 
     Attributes:
         done: Ids of those that had succeeded before; they are never launched.
@@ -210,7 +210,7 @@ nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TakeTurn:
     """Ask the orchestrator what comes next, and answer `PlanExtended`. Nothing waits for it."""
 
     cause: TurnCause
@@ -259,4 +259,6 @@ Event = (
 )
 
 
-Command = Launch | Decide | Expand | Close | Ask | Turn | Wait | Skip | Cancel | Replace | Finish
+Command = (
+    Launch | Decide | Expand | Close | Ask | TakeTurn | Wait | Skip | Cancel | Replace | Finish
+)

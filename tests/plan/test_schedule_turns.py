@@ -15,7 +15,7 @@ from prefect_swarm.plan.schedule_events import (
     PlanExtended,
     Replace,
     Skip,
-    Turn,
+    TakeTurn,
 )
 
 
@@ -41,12 +41,12 @@ def launch(step: str) -> Launch:
 
 def test_it_has_a_turn_as_soon_as_what_it_looks_after_is_over_and_nothing_waits_for_it() -> None:
     schedule, _ = directed(task("S1"), task("S2"), task("S3", "S2"), look_after=("S1",))
-    assert schedule.advance(done("S1")) == [Turn("seen")]
+    assert schedule.advance(done("S1")) == [TakeTurn("seen")]
     assert schedule.advance(done("S2")) == [launch("S3")]
     added = PlanExtended((task("S4", "S1"),), look_after=frozenset())
     assert schedule.advance(added) == [launch("S4")]
     assert schedule.advance(done("S3")) == []
-    assert schedule.advance(done("S4")) == [Turn("over")]
+    assert schedule.advance(done("S4")) == [TakeTurn("over")]
     assert schedule.advance(PlanExtended(())) == [Finish("completed")]
 
 
@@ -59,22 +59,22 @@ def test_without_turns_a_plan_ends_when_nothing_is_left() -> None:
 def test_it_has_a_turn_when_a_required_step_has_failed_and_may_go_on_otherwise() -> None:
     schedule, _ = directed(task("S1"), task("S2", "S1"), task("S3"))
     failed = schedule.advance(AttemptFinished("S1", "failed"))
-    assert failed == [Skip("S2", "S1"), Turn("failed")]
+    assert failed == [Skip("S2", "S1"), TakeTurn("failed")]
     steps = (task("S4"), task("S5", "S4"))
     without = frozenset({"S1", "S2"})
     added = PlanExtended(steps, without=without, look_after=frozenset())
     assert schedule.advance(added) == [launch("S4")]
     schedule.advance(done("S3"))
     assert schedule.advance(done("S4")) == [launch("S5")]
-    assert schedule.advance(done("S5")) == [Turn("over")]
+    assert schedule.advance(done("S5")) == [TakeTurn("over")]
     assert schedule.advance(PlanExtended(())) == [Finish("completed")]
 
 
 def test_a_failure_that_it_adds_nothing_for_stays_one() -> None:
     schedule, _ = directed(task("S1"), task("S2"))
-    assert schedule.advance(AttemptFinished("S1", "failed")) == [Turn("failed")]
+    assert schedule.advance(AttemptFinished("S1", "failed")) == [TakeTurn("failed")]
     assert schedule.advance(PlanExtended((), look_after=frozenset())) == []
-    assert schedule.advance(done("S2")) == [Turn("over")]
+    assert schedule.advance(done("S2")) == [TakeTurn("over")]
     assert schedule.advance(PlanExtended(())) == [Finish("partial")]
 
 
@@ -85,9 +85,9 @@ def test_an_optional_step_that_fails_gives_no_turn() -> None:
 
 def test_a_failure_during_a_turn_gives_the_next_one() -> None:
     schedule, _ = directed(task("S1"), task("S2"), task("S3"), look_after=("S1",))
-    assert schedule.advance(done("S1")) == [Turn("seen")]
+    assert schedule.advance(done("S1")) == [TakeTurn("seen")]
     assert schedule.advance(AttemptFinished("S2", "failed")) == []
-    assert schedule.advance(PlanExtended((), look_after=frozenset())) == [Turn("failed")]
+    assert schedule.advance(PlanExtended((), look_after=frozenset())) == [TakeTurn("failed")]
 
 
 def test_a_step_that_is_given_up_ends_and_what_needs_it_goes_on_without_it() -> None:
@@ -99,15 +99,15 @@ def test_a_step_that_is_given_up_ends_and_what_needs_it_goes_on_without_it() -> 
     assert schedule.advance(AttemptFinished("S2", "cancelled")) == [launch("S3")]
     assert schedule.statuses["S2"] == schedule.statuses["S4"] == "skipped"
     schedule.advance(done("S3"))
-    assert schedule.advance(done("S5")) == [Turn("over")]
+    assert schedule.advance(done("S5")) == [TakeTurn("over")]
     assert schedule.advance(PlanExtended(())) == [Finish("completed")]
 
 
 def test_a_step_that_is_ready_and_given_up_is_never_launched() -> None:
     schedule, _ = directed(task("S1"), task("S2"), task("S3"), look_after=("S1",), at_once=1)
-    assert schedule.advance(done("S1")) == [launch("S2"), Turn("seen")]
+    assert schedule.advance(done("S1")) == [launch("S2"), TakeTurn("seen")]
     assert schedule.advance(PlanExtended((), given_up=("S3",), look_after=frozenset())) == []
-    assert schedule.advance(done("S2")) == [Turn("over")]
+    assert schedule.advance(done("S2")) == [TakeTurn("over")]
     assert schedule.statuses["S3"] == "skipped"
 
 

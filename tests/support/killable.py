@@ -89,8 +89,8 @@ def spread(moments: int, kills: int = KILLS) -> list[int]:
 class Story:
     """A run from its beginning to its end, with a person who answers; killed at one moment.
 
-    After each process `check` asserts what has to hold at any moment. A kill costs no call of a step
-    that had finished, and no more than `lost` others.
+    After each process `check` asserts what has to hold at any moment. A kill costs no call of a
+    step that had finished, and no more than `lost` others.
 
     Attributes:
         lost: The most calls of a model that are under way at once.
