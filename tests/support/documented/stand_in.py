@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,24 @@ _PLAN: dict[str, Any] = {
         {"agent": "Editor", "prompt": "Join both notes.", "depends_on": [1, 2]},
     ],
 }
+_LEDGER: dict[str, Any] = {
+    "create_subagent": [
+        {"name": "Archivist", "system_prompt": "You search ledgers."},
+        {"name": "Surveyor", "system_prompt": "You count cranes."},
+    ],
+    "assign_task": [
+        {"agent": "Archivist", "prompt": "Name the harbours that the ledger has."},
+        {"agent": "Surveyor", "prompt": "Explain what counts as a crane."},
+    ],
+    "look_after": [1],
+}
+_HARBOURS = ("Rotterdam", "Antwerp", "Hamburg")
+_TURN: dict[str, Any] = {
+    "assign_task": [
+        {"agent": "Surveyor", "prompt": f"Count the cranes of {name}.", "depends_on": [2]}
+        for name in _HARBOURS
+    ]
+}
 _PRICES = '{"train": 17, "bus": 8}'
 _TOO_FEW = '{"train": 17}'
 
@@ -29,7 +49,9 @@ _TOO_FEW = '{"train": 17}'
 def answer(asked: Asked) -> Reply:
     """Answer as a capable model would; the first figures that are asked for lack one."""
     if asked.is_plan:
-        return Reply(tool_args=_PLAN)
+        return Reply(tool_args=_LEDGER if "ledger" in asked.prompt else _PLAN)
+    if turn := re.search(r"^Turn (\d+)\.", asked.prompt, re.MULTILINE):
+        return Reply(json.dumps(_TURN) if turn[1] == "2" else "Hamburg has the most.")
     if "Write the prices as JSON" in asked.prompt:
         return Reply(_PRICES if "required property" in "".join(asked.texts) else _TOO_FEW)
     if "What nobody can do" in asked.prompt:
