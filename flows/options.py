@@ -213,7 +213,7 @@ class SwarmOptions(CallBounds):
         "at_once to a server.",
     )
     turns: int = Field(
-        default=1,
+        default=6,
         ge=1,
         le=15,
         description="Turns of the orchestrator: after the plan it may see results and add to it. "

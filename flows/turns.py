@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from ..errors import BudgetExceededError, Category, PlanError
@@ -14,7 +15,7 @@ from ..plan.schedule_events import OVER, PlanExtended, TurnCause
 from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import extend_plan, next_number
 from ..store.attempt import Usage, excerpt
-from ..store.events import PlannedStep, TurnEvent
+from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
 from ..store.protocol import PlanRecord
 from ..store.step import StepState
 from ..tasks.planner.facts import listing, notes_of
@@ -32,6 +33,7 @@ from ..tasks.planner.turns import (
 )
 from ..tasks.subagent.request import Exchange, SubagentRequest, prompt_of
 from .context import RunContext, frontier
+from .event_log import text_events
 from .memory import recall_for
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
@@ -233,6 +235,14 @@ class Turns:
             limits=context.limits,
         )
 
+    def _events(self, request: SubagentRequest) -> AbstractContextManager[None]:
+        """Emit what is written, where that is the answer."""
+        if request.output != "text":
+            return nullcontext()
+        emit, of_providers = self.context.emit, self.context.options.stream_text
+        emit(AnsweringEvent(attempt=1))
+        return text_events(emit, TextEvent(attempt=1), of_providers=of_providers)
+
     def _facts(self) -> str:
         """Return what the orchestrator is shown of the swarm, as it was for the plan."""
         stored = load(self.context.run, StoredFacts)
@@ -257,7 +267,8 @@ class Turns:
             asking = run_task(
                 direct, request, name=f"Turn {number} · orchestrator", wait_for=states_of(runs)
             )
-            state, content = await context.control.unless_cancelled(asking)
+            with self._events(request):
+                state, content = await context.control.unless_cancelled(asking)
             if (result := result_in(content)) is None:
                 raise PlanError(f"the orchestrator didn't answer: {content!r}", "Resume the run.")
             usage = result.usage

@@ -262,7 +262,7 @@ def read_turn(text: str, plan: TaskIR, *, may_answer: bool) -> TurnReply:
             text,
         ) from None
     is_turn = isinstance(value, dict) and not _VERBS.isdisjoint(cast("dict[str, Any]", value))
-    if not is_turn and may_answer:
+    if not is_turn and may_answer and text.strip():
         return TurnReply(answer=text.strip())
     found = plan_data(without_surrogates(value), _schema(), plan.steps)
     try:
@@ -271,7 +271,7 @@ def read_turn(text: str, plan: TaskIR, *, may_answer: bool) -> TurnReply:
         problem = f"That is not a turn: {plan_problems(error)}."
         raise PlanError(problem, "Write it as asked.", excerpt(text, 2000)) from None
     reply = written.reply(plan)
-    if reply == TurnReply():
+    if reply == TurnReply() and may_answer:
         raise PlanError(
             "That turn decides nothing.",
             "Assign, cancel, finish, or name what to look after.",

@@ -86,7 +86,7 @@ def _name(messages: list[ModelMessage], info: AgentInfo) -> str:
     prompt = _prompt(messages)
     if "Try to refute" in prompt:
         return "review"
-    if "Write the final answer." in prompt:
+    if "Write the final answer" in prompt:
         return "answer"
     work = [part for part in prompt.split("\n\n") if part.startswith("do: ")]
     name = work[0].removeprefix("do: ") if work else prompt

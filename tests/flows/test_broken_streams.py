@@ -86,7 +86,7 @@ def test_where_that_fails_too_the_run_ends_partial_with_the_complete_steps() -> 
     assert "The plan broke off" in result.problem
     assert result.planning.model == "openai:strong-model"
     assert [step.status for step in result.steps] == ["succeeded"] * 3
-    steps = [each for each in server.asked if "Write the final answer." not in each.prompt]
+    steps = [each for each in server.asked if "Write the final answer" not in each.prompt]
     assert steps_asked(steps) == sorted(FIRST)
 
 

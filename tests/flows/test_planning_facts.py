@@ -16,7 +16,7 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.memory import forgetting
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.store.result import SwarmResult
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from scripted import Script
 
@@ -39,6 +39,8 @@ def planning(worker: Script | None = None) -> Generator[list[str]]:
     seen: list[str] = []
 
     def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if not info.output_tools:
+            return ModelResponse(parts=[TextPart("{}")])
         parts = [part for message in messages for part in message.parts]
         seen.append("\n".join(str(getattr(part, "content", "")) for part in parts))
         return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, PLAN)])

@@ -127,7 +127,7 @@ def test_an_answer_from_several_steps_is_written_on() -> None:
     def reply(asked: Asked) -> Reply:
         if "Go on exactly" in asked.prompt:
             return Reply("and cranes.")
-        is_answer = "Write the final answer." in asked.prompt
+        is_answer = "Write the final answer" in asked.prompt
         return cut("It has walls ") if is_answer else Reply(asked.prompt)
 
     with serving(reply) as server:
@@ -137,7 +137,7 @@ def test_an_answer_from_several_steps_is_written_on() -> None:
 
 def test_an_answer_that_is_always_cut_off_is_marked_and_partial() -> None:
     def reply(asked: Asked) -> Reply:
-        is_step = len(asked.texts) == 2 and "Write the final answer." not in asked.prompt
+        is_step = len(asked.texts) == 2 and "Write the final answer" not in asked.prompt
         return Reply(asked.prompt) if is_step else cut(f"Part {len(asked.texts)}, ")
 
     with serving(reply) as server:

@@ -46,7 +46,7 @@ class PlannedRun:
         return [
             (step_asked(self.recorded, asked), asked)
             for asked in self.asked
-            if not asked.is_plan and "Write the final answer." not in asked.prompt
+            if not asked.is_plan and "Write the final answer" not in asked.prompt
         ]
 
 
@@ -80,7 +80,7 @@ def done(
     def reply(asked: Asked) -> Reply:
         if asked.is_plan:
             return Reply(tool_args=recorded.plan)
-        if "Write the final answer." in asked.prompt:
+        if "Write the final answer" in asked.prompt:
             return Reply(_ANSWER)
         return Reply(answer_of(recorded, step_asked(recorded, asked)))
 
