@@ -20,6 +20,7 @@ from ..store.protocol import PlanRecord
 from ..store.step import StepState
 from ..tasks.planner.facts import listing, notes_of
 from ..tasks.planner.facts_text import facts_text, room_for
+from ..tasks.planner.grammar import turn_grammar
 from ..tasks.planner.program import may_depend
 from ..tasks.planner.task import Planned
 from ..tasks.planner.turns import (
@@ -206,7 +207,8 @@ class Turns:
         context = self.context
         toolsets, inputs = context.toolsets.names, notes_of(context.inputs)
         program = may_depend(context.objective, inputs, toolsets)
-        rules = self._rules._replace(inputs=frozenset(context.inputs))
+        offered = frozenset(toolsets)
+        rules = self._rules._replace(inputs=frozenset(context.inputs), toolsets=offered)
         history = [
             first_exchange(context.objective, (listing(inputs), self._facts()), self.first.plan),
             *(Exchange(asked=turn.asked, answered=turn.answered) for turn in self.taken),
@@ -229,6 +231,7 @@ class Turns:
             number=number,
             next_step=next_number(self.plan.steps),
             how=turns_instructions(rules, program=program),
+            grammar=turn_grammar(rules, program=program, may_answer=cause == "over"),
             key=f"{context.key}.turn.{number}",
             run=context.flow_run_id,
             model=context.options.model_of("orchestrator"),

@@ -10,7 +10,7 @@ from ...plan.output import Form, OutputKind
 from ...plan.program import Collect
 from ...plan.task_ir import TIERS, PlanRules
 
-__all__ = ["plan_grammar", "plan_shape", "up_to"]
+__all__ = ["plan_grammar", "plan_shape", "turn_grammar", "up_to"]
 
 
 _SHAPE = """\
@@ -65,21 +65,67 @@ def plan_grammar(rules: PlanRules, *, program: bool = False) -> str:
         rules: The limits that the plan has to keep.
         program: Whether the plan may depend on what is found.
     """
-    last = (" inputs?" if rules.inputs else "") + (" words" if program else "")
+    last = _last(rules, program=program)
     lines = [
         rf'root ::= "{{" ws {_key("create_subagent")} "[" ws subagent (ws "," ws subagent)* ws "]"'
         rf' ws "," ws {_key("assign_task")} "[" ws task1 more1 ws "]" ws "}}"',
-        rf'subagent ::= "{{" ws {_key("name")} name ws "," ws {_key("system_prompt")} string'
-        rf' (ws "," ws {_key("tier")} tier)?{" tools?" if rules.toolsets else ""} ws "}}"',
-        f"tier ::= {_one_of(TIERS)}",
         *_tasks(rules.max_steps, last, "who" if program else _WHO),
-        _output(),
-        *_gates(rules.gates),
-        *_inputs(rules.inputs),
-        *_toolsets(rules.toolsets),
-        *(_words() if program else ()),
+        *_parts(rules, program=program),
     ]
     return "\n".join(lines) + _TEXTS
+
+
+def turn_grammar(rules: PlanRules, *, program: bool = False, may_answer: bool = False) -> str:
+    """Return the GBNF of what the orchestrator writes in a turn after the first.
+
+    Args:
+        rules: The limits that the plan has to keep.
+        program: Whether the plan may depend on what is found.
+        may_answer: Whether it may also write a text, which is the answer.
+    """
+    last, who = _last(rules, program=program), "who" if program else _WHO
+    numbers = '"[" ws (count (ws "," ws count)*)? ws "]"'
+    lines = [
+        f"root ::= {'turn | answer' if may_answer else 'turn'}",
+        r"answer ::= [^{\x00-\x20] [^\x00]*",
+        'turn ::= "{" ws part (ws "," ws part){0,4} ws "}"',
+        "part ::= "
+        + " | ".join(
+            (
+                f"{_key('create_subagent')} {_listed('subagent')}",
+                f"{_key('assign_task')} {_listed('task')}",
+                f"{_key('cancel_task')} {_listed('cancelled')}",
+                f"{_key('look_after')} {numbers}",
+                f"{_key('finish')} finish",
+            )
+        ),
+        rf'task ::= "{{" ws {who} ws "," ws {_key("depends_on")} {numbers}'
+        rf' output? gates?{last} ws "}}"',
+        "cancelled ::= " + _fields(f"{_key('step')} count", why="string"),
+        f'finish ::= "{{" ws ({_key("answer")} string | {_key("step")} count) ws "}}"',
+        *_parts(rules, program=program),
+    ]
+    return "\n".join(lines) + _TEXTS
+
+
+def _last(rules: PlanRules, *, program: bool) -> str:
+    """What may stand at the end of an assignment."""
+    return (" inputs?" if rules.inputs else "") + (" words" if program else "")
+
+
+def _parts(rules: PlanRules, *, program: bool) -> Iterable[str]:
+    """The rules of subagents, and of what assignments have."""
+    yield (
+        rf'subagent ::= "{{" ws {_key("name")} name ws "," ws {_key("system_prompt")} string'
+        rf' (ws "," ws {_key("tier")} tier)?{" tools?" if rules.toolsets else ""} ws "}}"'
+    )
+    yield f"tier ::= {_one_of(TIERS)}"
+    yield _output()
+    yield from _gates(rules.gates)
+    yield from _inputs(rules.inputs)
+    yield from _toolsets(rules.toolsets)
+    if program:
+        yield from _words()
 
 
 def _tasks(most: int, last: str, who: str) -> Iterable[str]:

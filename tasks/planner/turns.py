@@ -139,6 +139,7 @@ def turn_request(
     number: int,
     next_step: int,
     how: str,
+    grammar: str,
     key: str,
     run: str,
     model: str,
@@ -155,6 +156,7 @@ def turn_request(
         number: The turn's number; the first plan is number 1.
         next_step: The number of the next assignment.
         how: The instructions, the same in all turns.
+        grammar: What a model file writes under.
         limits: What bounds the call.
     """
     shown = "\n".join(map(str, lines))
@@ -175,6 +177,7 @@ def turn_request(
         prompt="\n\n".join([head, label, shown, tail]),
         asked=(head, Quote(text=shown, label=label), tail),
         upstream=outputs,
+        grammar=grammar,
         # An answer is a text; a turn in which something goes on can't be anything but JSON.
         output="text" if cause == "over" else "json",
         **dict(limits),

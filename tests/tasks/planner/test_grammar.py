@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
-from prefect_swarm.tasks.planner.grammar import plan_grammar, up_to
+from prefect_swarm.tasks.planner.grammar import plan_grammar, turn_grammar, up_to
 from prefect_swarm.tasks.planner.planned import WrittenPlan
 from prefect_swarm.tasks.planner.planners import GrammarPlanner
 from prefect_swarm.tasks.planner.task import planner_for
@@ -232,3 +232,33 @@ def test_llama_refuses_words_in_another_form(reader: GrammarReader, words: dict[
 @pytest.mark.model
 def test_llama_takes_a_plain_plan_where_the_words_are_offered(reader: GrammarReader) -> None:
     assert reader.accepts(plan_grammar(RULES, program=True), _with())
+
+
+TURN_RULES = PlanRules(gates=frozenset({"ruff"}), inputs=frozenset(), toolsets=frozenset())
+TURN = {
+    "create_subagent": [{"name": "Pilot", "system_prompt": "You know harbours."}],
+    "assign_task": [{"agent": "Pilot", "prompt": "Count the cranes.", "depends_on": [1, 12]}],
+    "cancel_task": [{"step": 4, "why": "It is known."}],
+    "look_after": [13],
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "may_answer", "is_accepted"),
+    [
+        (json.dumps(TURN), False, True),
+        (json.dumps(TURN), True, True),
+        (json.dumps({"finish": {"answer": "Three."}}), False, True),
+        (json.dumps({"finish": {"step": 3}}), False, True),
+        ("Three.\n\nNo more.", True, True),
+        ("Three.", False, False),
+        ("{}", False, False),
+        (json.dumps({"answer": "Three."}), True, False),
+    ],
+)
+def test_a_turn_is_written_under_a_grammar_of_its_own(
+    written: str, may_answer: bool, is_accepted: bool
+) -> None:
+    for program in (False, True):
+        rules = turn_grammar(TURN_RULES, program=program, may_answer=may_answer)
+        assert GrammarReader().accepts(rules, written) == is_accepted
