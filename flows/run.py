@@ -14,6 +14,7 @@ from ..errors import Category, RunCancelledError, RunDamagedError
 from ..gates import GateCache, gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
+from ..metrics.parl import turns_of_run
 from ..models.remote import open_models
 from ..models.request_context import refused_providers, waits_to
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
@@ -42,6 +43,7 @@ from .drive import Driver
 from .event_log import event_bus
 from .memory import Memories, facts_for, recall_for, store_of
 from .options import SwarmOptions
+from .parl_figures import parl_of_run
 from .plan_changes import Replacements, keep_unchanged, plan_after_edits, steps_written
 from .planning import explored_before, plan_for, plan_rules
 from .prefect_io.flow_run import terminable
@@ -347,7 +349,12 @@ class Run:
         steps = step_results(records)
         upstream = needs_of_records(records)
         spent = time_of_run(context.run, steps, upstream, self._ending.stretches, self.clock())
-        calls = planning.usage.requests + replanning.requests + answer.usage.requests
+        asked, answered = planning.usage.requests, answer.usage.requests
+        calls = asked + replanning.requests + answered
+        parl = None
+        if status != "unfinished":
+            turns = turns_of_run(asked, answered)
+            parl = parl_of_run(context, self.planned.plan, steps, upstream, turns, status)
         total_s, stopped_s = (spent.total_s, stopped_among(steps, spent)) if spent else (0.0, 0.0)
         return SwarmResult(
             run_id=context.run.run_id,
@@ -359,6 +366,7 @@ class Run:
             planning=planning,
             steps=steps,
             metrics=measure(steps, upstream, calls, total_s, stopped_s),
+            parl=parl,
             time=spent,
             cost=Cost.of(context.ledger.accounts.usage),
             recall=self.recalled,
