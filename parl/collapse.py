@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import NamedTuple
 
 from ..metrics.parl import CollapseFinding, OrchestratorTurn
 from ..plan.conditions import steps_of
 from ..plan.step import Step, needs_of
 from ..plan.task_ir import TaskIR
 from ..store.step import StepState
-from ..tasks.planner.plan_coverage import TASK, words
+from ..tasks.planner.plan_coverage import TASK, tokens, words
 from ..tasks.planner.plan_score import same_prompts
 
 __all__ = ["MOST_FINDINGS", "PlanRun", "acted_steps", "find_collapse"]
@@ -26,7 +27,7 @@ __all__ = ["MOST_FINDINGS", "PlanRun", "acted_steps", "find_collapse"]
 
 MOST_FINDINGS = 40
 """Findings of a run that are kept."""
-_CHARS = 20_000
+_CHARS = 20_000  # of an output; what a longer one says is not known
 _LEAST = 8  # words that a text has to have for its silence to say something
 _BY_CHANCE = 0.15  # of a text's new words: as many stand in another one about something near
 _COMPARED = 100  # steps of one kind whose prompts are compared with each other
@@ -52,6 +53,25 @@ _REFERS = re.compile(
 """How a prompt speaks of what it is shown."""
 _GOES_ON = re.compile(r"\b(?:additional|again|also|check|further|retry|verify)\b", re.IGNORECASE)
 """How a prompt speaks of what was missing in what was found."""
+_ENGLISH = re.compile(r"\b(?:and|are|for|from|is|of|that|the|to|with)\b", re.IGNORECASE)
+_SMALL_WORDS = 3  # of those in a text whose language is English
+
+
+class _Made(NamedTuple):
+    """What an output says.
+
+    Attributes:
+        said: Its words.
+        new: Those that neither the objective nor a prompt has.
+        rare: Its numbers, names and identifiers that are new.
+        is_clear: Whether all of it was read, and it is English: how prompts refer to others, and
+            which words say nothing, is not known of another language.
+    """
+
+    said: frozenset[str]
+    new: frozenset[str]
+    rare: frozenset[str]
+    is_clear: bool
 
 
 @dataclass(frozen=True)
@@ -80,19 +100,37 @@ class PlanRun:
         return {step.id: step for step in self.plan.steps}
 
     @cached_property
+    def wanted(self) -> frozenset[str]:
+        """What the objective speaks of."""
+        return words(self.plan.objective)
+
+    @cached_property
     def written(self) -> frozenset[str]:
         """What the objective and all prompts speak of: nobody had to find that."""
-        found = [words(self.plan.objective), *(words(step.prompt) for step in self.plan.steps)]
-        return frozenset[str]().union(*found)
+        return self.wanted.union(*(words(step.prompt) for step in self.plan.steps))
 
     def is_done(self, name: str) -> bool:
         """Whether a step succeeded, with an output."""
         state = self.states.get(name)
         return state is not None and state.status == "succeeded" and bool(self.outputs.get(name))
 
-    def text(self, name: str) -> str:
-        """The beginning of what a step made."""
-        return self.outputs.get(name, "")[:_CHARS]
+    def is_as_planned(self, name: str) -> bool:
+        """Whether a step succeeded as the plan has it: it was not replaced or given away."""
+        return self.is_done(name) and not self.states[name].change
+
+    def made(self, name: str) -> _Made:
+        """What a step's output says; of a long one, its beginning."""
+        if name not in self._read:
+            whole = self.outputs.get(name, "")
+            text = whole[:_CHARS]
+            said, rare = words(text), _rare(text, self.written)
+            is_clear = text == whole and len(_ENGLISH.findall(text)) >= _SMALL_WORDS
+            self._read[name] = _Made(said, said - self.written - TASK, rare, is_clear)
+        return self._read[name]
+
+    @cached_property
+    def _read(self) -> dict[str, _Made]:
+        return {}
 
 
 def acted_steps(states: Sequence[StepState]) -> frozenset[str]:
@@ -114,7 +152,7 @@ def find_collapse(run: PlanRun) -> tuple[CollapseFinding, ...]:
 def _waited(run: PlanRun) -> Iterator[CollapseFinding]:
     """Find steps that use nothing of any step that they read."""
     for step in run.plan.steps:
-        if not _is_judged(step) or not run.is_done(step.id):
+        if not _is_judged(step) or not run.is_as_planned(step.id):
             continue
         in_condition = steps_of(step.when) if step.when else ()
         unused = [need for need in step.depends_on if _is_unused(run, step, run.steps[need])]
@@ -132,18 +170,18 @@ def _is_judged(step: Step) -> bool:
 
 
 def _is_unused(run: PlanRun, step: Step, need: Step) -> bool:
-    if not run.is_done(need.id) or need.id in run.acted or need.approval:
+    if not run.is_as_planned(need.id) or need.id in run.acted or need.approval:
         return False
     # Code uses other code by what that does, not by its words.
     if not {step.output.kind, need.output.kind} <= {"text", "json"}:
         return False
-    before, after = run.text(need.id), run.text(step.id)
-    new, own = words(before) - run.written - TASK, words(after)
-    if len(new) < _LEAST or len(own) < _LEAST:
+    before, after = run.made(need.id), run.made(step.id)
+    if not (before.is_clear and after.is_clear) or before.rare & after.rare:
         return False
-    if _rare(before, run.written) & _rare(after, run.written):
+    if len(before.new) < _LEAST or len(after.said) < _LEAST:
         return False
-    return len(new & own) <= _BY_CHANCE * len(new) and not _refers(run, step, need)
+    shared = len(before.new & after.said)
+    return shared <= _BY_CHANCE * len(before.new) and not _refers(run, step, need)
 
 
 def _refers(run: PlanRun, step: Step, need: Step) -> bool:
@@ -153,17 +191,20 @@ def _refers(run: PlanRun, step: Step, need: Step) -> bool:
     if need.agent and need.agent.casefold() in step.prompt.casefold():
         return True
     asked, subject = words(step.prompt), words(need.prompt)
-    if _is_parallel(step.prompt, need.prompt):
+    found = run.made(need.id).said - subject - run.wanted
+    if _are_parallel(step.prompt, need.prompt, run.wanted - TASK):
         subject = frozenset[str]()
-    found = words(run.text(need.id)) - words(need.prompt) - words(run.plan.objective)
     return bool(asked & (subject | found) - TASK)
 
 
-def _is_parallel(first: str, second: str) -> bool:
-    """Whether prompts ask for the same of different things: what they share is no reference."""
+def _are_parallel(first: str, second: str, wanted: frozenset[str]) -> bool:
+    """Whether prompts ask for the same of different things of the objective.
+
+    What such prompts have in common is no reference of one to the other.
+    """
     verbs = {prompt.split()[0].casefold() for prompt in (first, second) if prompt}
     here, there = words(first), words(second)
-    return len(verbs) == 1 and bool(here - there - TASK) and bool(there - here - TASK)
+    return len(verbs) == 1 and bool((here - there) & wanted) and bool((there - here) & wanted)
 
 
 def _rare(text: str, known: frozenset[str]) -> frozenset[str]:
@@ -179,7 +220,7 @@ def _late(run: PlanRun) -> Iterator[CollapseFinding]:
     for turn in run.turns[1:]:
         assigned = [name for name in turn.steps if name in run.steps]
         # Where something failed, a turn is there to make up for it.
-        if before and all(run.is_done(name) or _is_left_out(run, name) for name in before):
+        if before and all(_is_known(run, name) for name in before):
             new = _found_in(run, before)
             for name in assigned if len(new) >= _LEAST else ():
                 if _is_late(run.steps[name], new, before):
@@ -189,11 +230,14 @@ def _late(run: PlanRun) -> Iterator[CollapseFinding]:
 
 def _found_in(run: PlanRun, names: Sequence[str]) -> frozenset[str]:
     """Return the words of some steps' outputs that nobody had written before."""
-    known = words(run.plan.objective).union(*(words(run.steps[name].prompt) for name in names))
-    return frozenset[str]().union(*(words(run.text(name)) for name in names)) - known - TASK
+    known = run.wanted.union(*(words(run.steps[name].prompt) for name in names))
+    return frozenset[str]().union(*(run.made(name).said for name in names)) - known - TASK
 
 
-def _is_left_out(run: PlanRun, name: str) -> bool:
+def _is_known(run: PlanRun, name: str) -> bool:
+    """Whether all is known that a step found, which is nothing where a condition skipped it."""
+    if run.is_done(name):
+        return run.made(name).is_clear
     return name in run.states and run.states[name].by_condition
 
 
@@ -219,10 +263,10 @@ def _unread(run: PlanRun) -> Iterator[CollapseFinding]:
 
 def _repeated(run: PlanRun) -> Iterator[CollapseFinding]:
     """Find steps that ask the same of the same agent, who reads the same."""
-    asked = frozenset(run.plan.objective.casefold().split())
+    asked = tokens(run.plan.objective)
     alike: dict[object, list[Step]] = {}
     for step in run.plan.steps:
-        if step.prompt and _is_judged(step) and run.is_done(step.id):
+        if step.prompt and _is_judged(step) and run.is_as_planned(step.id):
             alike.setdefault(_apart_from_prompt(run.plan, step), []).append(step)
     reported: set[str] = set()
     for steps in alike.values():

@@ -195,7 +195,7 @@ def test_a_run_has_its_critical_steps_as_published_and_its_reward() -> None:
 
 def test_the_request_for_the_answer_is_a_turn_and_an_idle_wait_is_named() -> None:
     texts = {
-        "trains": "Alfa Pendular trains leave Campanhã 11 times daily, cost 34.20 euros and have "
+        "trains": "Alfa Pendular trains leave from Campanhã 11 times daily, cost 34.20 and have "
         "sockets, quiet carriages and a dining car.",
         "buses": "Coaches depart hourly from the terminal beside a hospital; passengers pay 19.90, "
         "luggage travels free, and drivers stop once for coffee.",

@@ -123,6 +123,62 @@ def test_an_output_that_has_something_of_what_it_reads_or_is_too_short_to_say(ou
     assert found(CHAIN, {"S1": TRAINS, "S2": output}) == []
 
 
+GEARS = (
+    "Opening: why bees matter. Middle: foraging, dances, pollen baskets, winter clusters. Close: "
+    "what listeners can plant on balconies."
+)
+HIVES = (
+    "Good evening. Last July my grandmother's garden fell silent, and only then did anyone ask who "
+    "had been humming there every summer since her childhood."
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "made", "built"),
+    [
+        ("Write an outline of a talk on bees", "Write the opening of the talk", GEARS, HIVES),
+        ("Find selling points of a lamp", "Write a slogan for a lamp", GEARS, HIVES),
+        ("Collect arguments", "Write an essay from the arguments found", GEARS, HIVES),
+        ("Choose a city", "Plan a day in Porto", f"{GEARS} Porto it is.", HIVES),
+        ("Name a hero", "Tell how Maya learned to fly", "Maya, a bee that lives in a hive", HIVES),
+        ("Outline", "Write chapter one. Step S1 has the outline", GEARS, HIVES),
+    ],
+)
+def test_a_step_that_works_on_the_same_subject_is_not_named(
+    first: str, second: str, made: str, built: str
+) -> None:
+    plan = plan_of(step("S1", first), step("S2", second, "S1"), objective="Help me with my bees")
+    assert found(plan, {"S1": made, "S2": built}) == []
+
+
+@pytest.mark.parametrize("which", ["S1", "S2"])
+def test_what_is_too_long_to_be_read_is_not_judged(which: str) -> None:
+    long = BOTH | {which: BOTH[which] + " so" * 10_000}
+    assert found(CHAIN, long) == []
+    late = plan_of(*FIRST, step("S2", "Describe buses from Porto to Lisbon"))
+    named = found(late, long, turns=turns(("S2",)))
+    assert named == ([("late", "S2", "")] if which == "S2" else [])
+
+
+def test_another_language_is_not_judged() -> None:
+    portuguese = (
+        "Autocarros partem cada hora, junto ao hospital universitário; passageiros pagam pouco, "
+        "malas viajam sem custo, motoristas param uma vez para café e descanso breve."
+    )
+    chinese = (
+        "列车每天十一班，二等座三十四欧元。车上有插座，安静车厢，餐车。全程不到三小时，沿河而行。"
+    )
+    assert found(CHAIN, {"S1": TRAINS, "S2": portuguese}) == []
+    assert found(CHAIN, {"S1": chinese, "S2": BUSES}) == []
+    late = plan_of(*FIRST, step("S2", "Describe buses from Porto to Lisbon"))
+    assert found(late, {"S1": chinese, "S2": BUSES}, turns=turns(("S2",))) == []
+
+
+@pytest.mark.parametrize("which", ["S1", "S2"])
+def test_a_step_that_was_replaced_is_not_judged_by_the_plans_prompt(which: str) -> None:
+    assert found(CHAIN, BOTH, {which: state(which, change="replaced")}) == []
+
+
 def test_a_short_output_says_nothing_of_who_reads_it() -> None:
     assert found(CHAIN, {"S1": "The coach.", "S2": BUSES}) == []
 
