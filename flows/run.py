@@ -14,6 +14,7 @@ from ..errors import Category, RunCancelledError, RunDamagedError
 from ..gates import GateCache, gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
+from ..metrics.parl import turns_of_run
 from ..models.remote import open_models
 from ..models.request_context import refused_providers, waits_to
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
@@ -42,6 +43,7 @@ from .drive import Driver
 from .event_log import event_bus
 from .memory import Memories, facts_for, reads_facts, recall_for, store_of
 from .options import SwarmOptions
+from .parl_figures import parl_of_run
 from .plan_changes import Replacements, keep_unchanged, plan_so_far, steps_written
 from .planning import explored_before, plan_for, plan_rules
 from .prefect_io.flow_run import terminable
@@ -380,6 +382,11 @@ class Run:
         spent = time_of_run(context.run, steps, upstream, self._ending.stretches, self.clock())
         asked = (planning.usage, replanning, turns, answer.usage)
         calls = sum(usage.requests for usage in asked)
+        parl = None
+        if status != "unfinished":
+            later = self._turns.counted if self._turns else ()
+            taken = turns_of_run(planning.usage.requests, answer.usage.requests, later)
+            parl = parl_of_run(context, self.planned.plan, steps, upstream, taken, status)
         total_s, stopped_s = (spent.total_s, stopped_among(steps, spent)) if spent else (0.0, 0.0)
         return SwarmResult(
             run_id=context.run.run_id,
@@ -391,6 +398,7 @@ class Run:
             planning=planning,
             steps=steps,
             metrics=measure(steps, upstream, calls, total_s, stopped_s),
+            parl=parl,
             time=spent,
             cost=Cost.of(context.ledger.accounts.usage),
             recall=self.recalled,

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from ..errors import BudgetExceededError, Category, PlanError
+from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
 from ..plan.output import StepOutput
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
@@ -100,6 +101,19 @@ class Turns:
     def advice(self) -> tuple[StepRecall, ...]:
         """What the memory made of the steps that turns have added."""
         return tuple(each for turn in self.taken for each in turn.recall)
+
+    @property
+    def counted(self) -> tuple[OrchestratorTurn, ...]:
+        """The turns after the first, for the figures that are counted over them."""
+        return tuple(
+            OrchestratorTurn(
+                turn.number,
+                turn.usage.requests,
+                tuple(step.id for step in turn.reply.steps),
+                turn.seen,
+            )
+            for turn in self.taken
+        )
 
     def begin(self) -> PlanExtended:
         """Return what the turns that were taken before say of a plan that goes on with them."""

@@ -1,1 +1,1 @@
-"""Figures of a run: clock, critical path, time breakdown, and their meanings."""
+"""Figures of a run: clock, critical path, PARL's measures, time breakdown, and their meanings."""

@@ -1,9 +1,8 @@
 """Metrics of a run: critical steps, critical path, slack, parallelism and speedup. Pure.
 
-CriticalSteps = Σ_t (S_main(t) + max_i S_sub,i(t)) is Kimi K2.5's measure (arXiv 2602.02276),
-stage by stage. A run here has no stages to wait for, so the inner maximum becomes the longest path
-through the executed DAG, each step weighing its model calls; with one stage of independent steps
-the two are the same number.
+Critical steps are here the orchestrator's model calls and the longest path through the executed
+DAG, each step weighing its calls: a run has no stages to wait for. `parl.py` counts them as they
+are published, stage by stage; with one stage of independent steps the two are the same number.
 """
 
 from __future__ import annotations
@@ -29,9 +28,11 @@ __all__ = [
 
 
 class Metrics(Frozen):
-    """How much of the critical path was cut. Formulas: `parl.metrics`; words: `meanings`."""
+    """How much of the critical path was cut. Formulas: `measure`; words: `FIGURES`."""
 
-    critical_steps: int
+    critical_steps: int = Field(
+        description="Along the longest path; `ParlFigures` has those as published."
+    )
     makespan_s: Finite
     critical_path_s: Finite
     work_s: Finite
@@ -99,6 +100,13 @@ FIGURES: Mapping[str, str] = {
     "speedup": "work ÷ makespan: how many times faster it was than one step after another",
     "critical steps": "model calls after one another: the orchestrator's, and the most along steps "
     "that need each other",
+    "critical steps by turn": "critical steps as published: in each turn the orchestrator's calls, "
+    "and the most of any one step of each group that can run side by side",
+    "r_parallel": "share of the steps' calls that the slowest of each group didn't make",
+    "r_finish": "share of the assigned steps that succeeded",
+    "r_perf": "1 for a completed run, 0.3 for a partial one, 0 for a failed one",
+    "reward, summed": "0.1 · r_parallel + 0.1 · r_finish + r_perf",
+    "reward, mixed": "0.1 · r_parallel + 0.9 · r_perf, the latter for a completed run alone",
     "slack": "seconds that a step could have taken longer without making the run longer",
     "cost": "calls of models and their tokens, planning and the answer included; money where "
     "prices are known",

@@ -1,4 +1,5 @@
-"""Training of the planner's adapter. `retrain` decides whether a new adapter is
+"""Training of the planner's adapter, and signs that steps of a run were idle.
 
-served; `data` generates pairs, `train` trains, `agreement` compares plans.
+`retrain` decides whether a new adapter is served; `data` generates pairs, `train` trains,
+`agreement` compares plans. `collapse` reads the signs from a run's plan and outputs.
 """

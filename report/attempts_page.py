@@ -99,7 +99,7 @@ def joined(texts: Iterable[Text], between: str) -> tuple[Text, ...]:
 
 def figures(view: RunView) -> Figures | None:
     """Return the figures of a run; None before any step ran."""
-    return run_figures(view.metrics, view.cost) if view.metrics else None
+    return run_figures(view.metrics, view.cost, view.parl) if view.metrics else None
 
 
 _MOST_CHARS = 60_000

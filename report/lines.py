@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..gates import format_diagnostics
 from ..metrics.clock import RunTime, Stretch, TimeKind, seconds_by_kind
 from ..metrics.critical_path import FIGURES, KIND_WORDS, TIME_KINDS, Metrics
+from ..metrics.parl import ParlFigures
 from ..plan.compile import StepRecall
 from ..store.attempt import Attempt, Decision, ToolCall
 from ..store.result import Cost, Planning, SwarmResult
@@ -16,6 +17,7 @@ from ..text import dollars, duration, one_line, plural
 from .markdown import label
 from .members import lane_states
 from .page import Block, Figure, Figures, Ref, Table, Text
+from .parl_figures import figures_of_parl
 
 __all__ = [
     "LEGEND",
@@ -392,8 +394,8 @@ def time_blocks(time: RunTime | None, steps: Sequence[StepState]) -> list[Block]
     return [time_figures(time, steps), path_table(time)]
 
 
-def run_figures(metrics: Metrics, cost: Cost) -> Figures:
-    """Return the figures of a run, each with what it means."""
+def run_figures(metrics: Metrics, cost: Cost, parl: ParlFigures | None = None) -> Figures:
+    """Return the figures of a run, each with what it means; those of PARL where it has them."""
     money = f", {dollars(cost.money_usd)}" if cost.money_usd is not None else ""
     values = {
         "total": duration(metrics.total_s) if metrics.total_s else "",
@@ -406,9 +408,8 @@ def run_figures(metrics: Metrics, cost: Cost) -> Figures:
         "critical steps": str(metrics.critical_steps),
         "cost": f"{cost.calls:,} calls, {cost.tokens:,} tokens{money}",
     }
-    return Figures(
-        tuple(Figure(name, value, FIGURES[name]) for name, value in values.items() if value)
-    )
+    own = (Figure(name, value, FIGURES[name]) for name, value in values.items() if value)
+    return Figures((*own, *figures_of_parl(parl)))
 
 
 def time_figures(time: RunTime, steps: Sequence[StepState]) -> Figures:

@@ -14,7 +14,7 @@ from ..host.secrets import mask_written
 from ..metrics.clock import RunTime
 from ..plan.schedule_events import StepStatus
 from ..store.attempt import Action
-from ..store.result import Cost, Metrics, Planning, Recall
+from ..store.result import Cost, Metrics, ParlFigures, Planning, Recall
 from ..store.step import StepState
 
 __all__ = [
@@ -327,6 +327,7 @@ class RunView:
         metrics: None before any step ran.
         recall: What the memory knew; None without one.
         time: Where its time went; None before it has ended, or if it wasn't measured.
+        parl: The run by PARL's measures; None before it has ended.
     """
 
     run_id: str
@@ -342,6 +343,7 @@ class RunView:
     recall: Recall | None = None
     taught: tuple[str, ...] = ()
     time: RunTime | None = None
+    parl: ParlFigures | None = None
     began_at: float = 0.0
     ended_at: float | None = None
 

@@ -32,6 +32,7 @@ from .lines import (
 )
 from .members import folded, top_level
 from .page import Block, Drawing, Page, Paragraph, Ref, RunView, Section, StepView, Strong, Text
+from .parl_figures import finding_texts, turns_table
 
 __all__ = [
     "answer_page",
@@ -313,6 +314,7 @@ def timeline_page(view: RunView) -> Page:
         sections.append(Section("Timeline", [Drawing("timeline", _timeline_in_words(ran))]))
     if found := figures(view):
         sections.append(Section("Figures", [found]))
+    sections += _parl_sections(view)
     if ran:
         sections.append(Section("What it took", [Drawing("costs", _COSTS)]))
     if explained := time_blocks(view.time, results):
@@ -324,6 +326,17 @@ def timeline_page(view: RunView) -> Page:
     sections += attempts_sections(results, explored)
     sections += memory_sections(view.recall, view.taught)
     return Page("timeline", f"Timeline: {one_line(view.objective, 100)}", lead, sections)
+
+
+def _parl_sections(view: RunView) -> list[Section]:
+    """Say what each turn took, and which steps seem to have taken something for nothing."""
+    if view.parl is None:
+        return []
+    sections = [Section("Turns", [turns_table(view.parl)])] if view.parl.turns else []
+    if found := view.parl.findings:
+        lines = [finding_texts(each) for each in found]
+        sections.append(Section("Steps that may cost time for nothing", [bounded_list(lines)]))
+    return sections
 
 
 def _path(ran: Sequence[StepView]) -> tuple[Text, ...]:

@@ -418,6 +418,7 @@ def _ended(
         recall=result.recall,
         taught=result.taught,
         time=result.time,
+        parl=result.parl,
         began_at=_began_at(run),
         ended_at=_ended_at(run),
     )

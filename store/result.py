@@ -10,6 +10,7 @@ from ..data_types import Count, Finite, Frozen
 from ..errors import SwarmError
 from ..metrics.clock import RunTime
 from ..metrics.critical_path import Metrics
+from ..metrics.parl import ParlFigures
 from ..plan.compile import StepRecall
 from ..plan.task_ir import StoredPlan
 from ..untrusted.opening import PlainName
@@ -26,6 +27,7 @@ __all__ = [
     "Exploration",
     "Metrics",
     "Mitigation",
+    "ParlFigures",
     "Planning",
     "Recall",
     "RunFailedError",
@@ -150,6 +152,11 @@ class SwarmResult(Frozen):
     steps: tuple[StepState, ...]
     metrics: Metrics
     cost: Cost
+    parl: ParlFigures | None = Field(
+        default=None,
+        description="The run by PARL's measures; None if it isn't over, or if an earlier version "
+        "made the result.",
+    )
     time: RunTime | None = Field(default=None, description="None if it was not measured.")
     recall: Recall | None = Field(default=None, description="None if the run had no memory.")
     taught: tuple[str, ...] = Field(default=(), description="What the memory learned from it.")

@@ -109,6 +109,7 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
     "memory.learning.lesson": of("memory.learning.lesson.quote", 100),
     "memory.graph_rows": of("memory.graph_rows.symptom_of"),
     "memory.erasure": of("memory.erasure.plain"),
+    "parl.collapse": of("parl.collapse._rare", frozenset[str]()),
     "tasks.planner.plan_coverage.lists": of("tasks.planner.plan_coverage.lists"),
     "tasks.planner.line_format.lines": of("tasks.planner.line_format.read_lines", "o"),
     "tasks.planner.line_format.line": of("tasks.planner.line_format.asked_in"),

@@ -27,6 +27,7 @@ from ...report.lines import (
 )
 from ...report.members import folded_states, top_level
 from ...report.page import Figures, RunView, Section, Table, words_of
+from ...report.parl_figures import critical_words, finding_words
 from ...report.run_pages import answer_page, plan_page, timeline_page
 from ...report.stored_view import ended_early
 from ...store.event_wording import decided_by
@@ -163,7 +164,7 @@ def print_time(result: SwarmResult, *, as_json: bool = False) -> None:
     print_section("What the end waited for, in order")
     _print_table(path_table(spent))
     print_section("Figures")
-    _print_figures(run_figures(result.metrics, result.cost))
+    _print_figures(run_figures(result.metrics, result.cost, result.parl))
 
 
 def _print_figures(figures: Figures) -> None:
@@ -229,10 +230,7 @@ def print_summary(
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    if taken := taken_line(result.steps):
-        print_text(taken)
-    if shown := shown_line(result.planning):
-        print_text(shown)
+    _print_lines(result)
     if recalled := recalled_line(result):
         print_text(f"Recalled {recalled}")
     if look_closer:
@@ -241,6 +239,13 @@ def print_summary(
         )
     if link:
         print_text(f"Prefect UI:  {link}")
+
+
+def _print_lines(result: SwarmResult) -> None:
+    """Print what is worth a line of its own: steps for nothing, taken over, memories shown."""
+    said = taken_line(result.steps), shown_line(result.planning)
+    for line in (*finding_words(result.parl), *filter(None, said)):
+        print_text(line)
 
 
 def metrics_line(result: SwarmResult) -> str:
@@ -254,7 +259,7 @@ def metrics_line(result: SwarmResult) -> str:
             f"work {duration(metrics.work_s)}",
             f"parallelism {metrics.parallelism:.2f}",
             f"speedup {metrics.speedup:.2f}",
-            f"critical steps {metrics.critical_steps}",
+            f"critical steps {critical_words(metrics.critical_steps, result.parl)}",
             f"{plural(cost.calls, 'call')}, {token_words(cost)}{money}",
         )
     )
@@ -339,9 +344,7 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    for line in (taken_line(result.steps), shown_line(result.planning)):
-        if line:
-            print_text(line)
+    _print_lines(result)
     if recalled := recalled_line(result):
         print_text(f"Recalled {recalled}")
     print_text(f"Look closer: prefect-swarm inspect {view.run_id} [--step {example_step(result)}]")

@@ -57,6 +57,7 @@ class LiveRun:
             recall=self.recall,
             taught=result.taught if result else (),
             time=result.time if result else None,
+            parl=result.parl if result else None,
             began_at=self.began_at,
             ended_at=ended_at,
         )

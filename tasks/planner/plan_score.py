@@ -30,6 +30,7 @@ __all__ = [
     "best_index",
     "describe_selection",
     "graph",
+    "same_prompts",
     "score",
     "select_plan",
     "words",
@@ -202,6 +203,16 @@ def _repeats(
             found.append(step.id)
         counts[step.id] = mine
     return found
+
+
+def same_prompts(first: str, second: str, asked: frozenset[str]) -> bool:
+    """Say whether two prompts ask for the same: they share most words, and differ in no name.
+
+    Args:
+        asked: The objective's words in lower case. Prompts that differ in one of them ask for the
+            same of two things.
+    """
+    return _same(Counter(every_token(first)), Counter(every_token(second)), asked)
 
 
 def _same(mine: Counter[str], other: Counter[str], asked: frozenset[str]) -> bool:

@@ -7,6 +7,7 @@ import json
 import pytest
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Diagnostic, GateResult
+from prefect_swarm.metrics.parl import CollapseFinding, ParlFigures, TurnSteps
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import load_plan
 from prefect_swarm.store.attempt import Attempt, Decision, Usage
@@ -123,6 +124,30 @@ def test_the_timeline_has_every_attempt(ended: RunFolder, invoke: Invoke) -> Non
 def test_as_json_it_is_the_stored_result(ended: RunFolder, invoke: Invoke) -> None:
     result = invoke("inspect", FLOW_RUN, "--json")
     assert SwarmResult.model_validate_json(result.stdout) == RESULT
+
+
+def test_a_result_of_an_earlier_version_is_read(stored: RunFolder, invoke: Invoke) -> None:
+    stored.write("result.json", RESULT.model_dump(mode="json", exclude={"parl"}))
+    result = invoke("inspect", "0123abcd0000")
+    assert result.exit_code == 0
+    assert "critical steps 3 · 3 calls" in result.stdout
+
+
+def test_steps_that_seem_idle_are_named(stored: RunFolder, invoke: Invoke) -> None:
+    parl = ParlFigures(
+        turns=(TurnSteps(number=1, orchestrator=1, groups=(2, 1)),),
+        critical_steps=4,
+        r_parallel=0,
+        r_finish=0.5,
+        r_perf=0.3,
+        summed_reward=0.35,
+        mixed_reward=0,
+        findings=(CollapseFinding(kind="waited", step="S3", other="S1"),),
+    )
+    stored.write("result.json", RESULT.model_copy(update={"parl": parl}))
+    lines = invoke("inspect", "0123abcd0000").stdout.splitlines()
+    assert "S3 waited for S1 and seems to read nothing of it." in lines
+    assert any("critical steps 3 (4 by turn) · 3 calls" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,46 @@ def test_the_timeline_marks_the_critical_path_and_gives_slack() -> None:
     assert result.metrics.critical_path_s <= result.metrics.work_s
 
 
+def test_a_run_has_its_critical_steps_as_published_and_its_reward() -> None:
+    with scripted(Script()):
+        result = run(plan_of(*UNEVEN))
+    parl = result.parl
+    assert parl is not None
+    # S1 and S2, then S3, then S4: a turn without a request, since the plan was given.
+    assert [(turn.number, turn.orchestrator, turn.groups) for turn in parl.turns] == [
+        (1, 0, (1, 1, 1))
+    ]
+    assert parl.critical_steps == 3
+    assert (parl.r_parallel, parl.r_finish, parl.r_perf) == (0.25, 1, 1)
+    assert parl.mixed_reward == pytest.approx(0.925)
+    assert parl.findings == ()
+    stored = RunFolder.find(result.run_id).result()
+    assert stored is not None
+    assert stored.parl == parl
+    assert "| 1 | 3 | 0 | 1 + 1 + 1 |" in pages(result.flow_run_id)["swarm-timeline"]
+
+
+def test_the_request_for_the_answer_is_a_turn_and_an_idle_wait_is_named() -> None:
+    texts = {
+        "trains": "Alfa Pendular trains leave from Campanhã 11 times daily, cost 34.20 and have "
+        "sockets, quiet carriages and a dining car.",
+        "buses": "Coaches depart hourly from the terminal beside a hospital; passengers pay 19.90, "
+        "luggage travels free, and drivers stop once for coffee.",
+    }
+    steps = [
+        {"id": "S1", "prompt": "Describe trains"},
+        {"id": "S2", "prompt": "Describe buses", "depends_on": ["S1"]},
+        {"id": "S3", "prompt": "Describe buses in Faro"},
+    ]
+    with scripted(Script(lambda prompt: texts["trains" if prompt.endswith("trains") else "buses"])):
+        result = run(plan_of(*steps))
+    assert result.parl is not None
+    assert [turn.orchestrator for turn in result.parl.turns] == [0, 1]
+    assert [finding.words for finding in result.parl.findings] == [
+        "S2 waited for S1 and seems to read nothing of it."
+    ]
+
+
 def test_whole_outputs_and_transcripts_are_stored_once_by_reference() -> None:
     long = "y" * 3000
     with scripted(Script(lambda _: long)):
