@@ -43,6 +43,7 @@ __all__ = [
     "plain_question",
     "plan_question",
     "step_question",
+    "turn_question",
     "waiting_error",
 ]
 
@@ -109,6 +110,34 @@ def _agents(steps: Iterable[CompiledStep]) -> Iterator[tuple[str, str]]:
         for reviewer in _reviewers(step):
             yield reviewer.agent, reviewer.instructions
         yield from _agents(step.plan)
+
+
+def turn_question(
+    number: int, steps: Sequence[CompiledStep], given_up: Sequence[str], subject: str, at: float
+) -> Question:
+    """Ask about what a turn of the orchestrator's does to the plan, before anything of it starts.
+
+    Args:
+        number: The turn's number.
+        steps: What it adds.
+        given_up: Ids of the steps that it ends.
+        subject: The hash of what it decides.
+    """
+    ends = f", ends {', '.join(given_up)}" if given_up else ""
+    parts = [line for step in steps for line in _plan_lines(step)]
+    for agent, instructions in dict.fromkeys(_agents(steps)):
+        if instructions:
+            parts.append(f"The instructions of {plain_words(agent)}: {_quoted(instructions)}")
+    if given_up:
+        parts.append(f"It ends {', '.join(given_up)}.")
+    return Question(
+        id=f"turn.{number}",
+        asked="turn",
+        subject=subject,
+        title=f"Turn {number} of the orchestrator: {plural(len(steps), 'step')} more{ends}",
+        text="\n\n".join(parts),
+        at=at,
+    )
 
 
 def step_question(step: CompiledStep, digest: str, at: float) -> Question:
@@ -249,6 +278,7 @@ class Asking:
         edits: How many edited plans had come when this one began.
         pause: Passes the time until answers are looked for again.
         rejection: Why the plan was rejected; "" if it wasn't.
+        has_asked: Is set when something is asked that isn't about the plan or a step of it.
     """
 
     context: RunContext
@@ -257,12 +287,16 @@ class Asking:
     pause: Callable[[], Awaitable[None]] = _pause
     clock: Callable[[], float] = run_time
     rejection: str = field(init=False, default="")
+    has_asked: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _digests: Mapping[str, str] = field(init=False)
     _open: dict[str, tuple[str, ...]] = field(
         init=False, default_factory=dict[str, tuple[str, ...]]
     )
     _started: set[str] = field(init=False, default_factory=set[str])
     _damaged: set[str] = field(init=False, default_factory=set[str])
+    _decisions: dict[str, asyncio.Future[Answer]] = field(
+        init=False, default_factory=dict[str, "asyncio.Future[Answer]"]
+    )
 
     def __post_init__(self) -> None:
         self._digests = step_digests(self.context.plan)
@@ -271,6 +305,29 @@ class Asking:
     def is_open(self) -> bool:
         """Whether anything is asked."""
         return bool(self._open)
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether something is asked that isn't about the plan or a step of it."""
+        return bool(self._decisions)
+
+    async def decide(self, question: Question) -> Answer:
+        """Ask about something that the schedule doesn't know, and return the answer.
+
+        Raises:
+            StorageError: It can't be written down, so that nobody can answer.
+        """
+        asked = self.approvals.ask(question)
+        self.has_asked.set()
+        self._decisions[asked.id] = decision = asyncio.get_running_loop().create_future()
+        self._open[asked.id] = (asked.id,)
+        if self._answer_to(asked.id) is None:
+            self.context.emit(AskedEvent(question=asked.id, title=asked.title))
+        try:
+            return await decision
+        finally:
+            self._decisions.pop(asked.id, None)
+            self._open.pop(asked.id, None)
 
     @property
     def pending(self) -> tuple[Question, ...]:
@@ -326,8 +383,12 @@ class Asking:
             if refused is None and len(answers) < len(names):
                 continue
             del self._open[step]
+            decision = self._decisions.pop(step, None)
             for answer in answers:
-                self._emit(step, answer)
+                self._emit("" if decision else step, answer)
+            if decision is not None:
+                decision.set_result(answers[0])
+                continue
             if refused is None:
                 self._approve(step, answers)
                 found.append(Approved(step))

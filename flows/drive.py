@@ -146,18 +146,21 @@ class Driver:
 
     async def _next_event(self, watched: set[asyncio.Task[Any]]) -> None:
         """Wait until an attempt or the run is over, or it is time to look for answers."""
-        if self._waits:
+        if self._waits or (self.asking.has_decisions and not self._running):
             self._ask_person()
+        self.asking.has_asked.clear()
         look = asyncio.ensure_future(self.asking.pause()) if self.asking.is_open else None
+        asked = asyncio.ensure_future(self.asking.has_asked.wait())
         person = {self._person} if self._person is not None else set[asyncio.Task[None]]()
         looks = {look} if look is not None else set[asyncio.Future[None]]()
         turn = {self._turn} if self._turn is not None else set[asyncio.Task[PlanExtended]]()
         try:
             await asyncio.wait(
-                {*self._running.values(), *watched, *person, *looks, *turn},
+                {*self._running.values(), *watched, *person, *looks, *turn, asked},
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
+            asked.cancel()
             if look is not None:
                 look.cancel()
         if self._person is not None and self._person.done():

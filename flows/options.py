@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-Approve = Literal["plan", "tools", "steps"]
+Approve = Literal["plan", "tools", "steps", "turns"]
 
 
 def _name(value: object) -> object:
@@ -226,8 +226,8 @@ class SwarmOptions(CallBounds):
     )
     approve: tuple[Approve, ...] = Field(
         default=(),
-        description="What needs a person's approval: the plan; calls of acting tools; steps that "
-        "the plan marks.",
+        description="What needs a person's approval: the plan; what each further turn of the "
+        "orchestrator adds to it; calls of acting tools; steps that the plan marks.",
     )
     start_over: bool = Field(
         default=False,

@@ -228,6 +228,8 @@ def plan_so_far(
     """
     found, done = source, 0
     for turn in turns:
+        if turn.waits:
+            continue
         found = plan_after_edits(found, edits[done : turn.edits], rules)
         done = max(done, turn.edits)
         extended = extend_plan(found.plan, turn.reply, rules)

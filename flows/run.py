@@ -198,7 +198,9 @@ class Run:
         self.planned = plan_so_far(self._unedited, edits, turns, rules)
         self._turns = None
         if await self._is_directed():
-            self._turns = Turns(context, self._unedited, self.planned.plan, [*turns], self.edits)
+            taken, plan = [turn for turn in turns if not turn.waits], self.planned.plan
+            waiting = next((turn for turn in turns if turn.waits), None)
+            self._turns = Turns(context, self._unedited, plan, taken, self.edits, waiting)
         if edits:
             models = await check_models(context.options, self.planned.plan)
             go_on(context.ledger, models.prices)
@@ -239,7 +241,7 @@ class Run:
         self._attempts = Attempts(context, replacements, self._memories)
         self._asking = Asking(context, Approvals(folder), self.edits)
         if self._turns is not None:
-            self._turns.context = context
+            self._turns.context, self._turns.asking = context, self._asking
         self._driver = Driver(context, self._attempts, self._asking, self._restored, self._turns)
         has_pages = _has_plan(folder)
         folder.write_plan(PlanRecord(plan.to_json(), self.edits))

@@ -149,6 +149,8 @@ class StoredTurn(Frozen):
         without: Ids of the failed steps that it goes on without.
         edits: How often the plan had been edited.
         recall: What the memory made of the steps that it adds.
+        waits: Whether a person has to approve it, and has not decided.
+        refused: Why a person rejected it; its reply is empty then.
     """
 
     number: int
@@ -160,6 +162,8 @@ class StoredTurn(Frozen):
     without: tuple[str, ...] = ()
     edits: int = 0
     recall: tuple[StepRecall, ...] = ()
+    waits: bool = False
+    refused: str = ""
     usage: Usage = Usage()
     work_s: float = 0.0
     task_run: str = ""

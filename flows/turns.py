@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from ..errors import BudgetExceededError, Category, PlanError
+from ..errors import BudgetExceededError, Category, PlanError, SwarmError
+from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
 from ..plan.output import StepOutput
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
 from ..plan.task_ir import PlanRules, TaskIR
-from ..plan.turns import extend_plan, next_number
+from ..plan.turns import TurnReply, extend_plan, next_number
+from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
 from ..store.protocol import PlanRecord
+from ..store.question import is_approval
 from ..store.step import StepState
 from ..tasks.planner.facts import listing, notes_of
 from ..tasks.planner.facts_text import facts_text, room_for
@@ -34,6 +38,7 @@ from ..tasks.planner.turns import (
     turns_instructions,
 )
 from ..tasks.subagent.request import Exchange, SubagentRequest, prompt_of
+from .approval import Asking, turn_question
 from .context import RunContext, frontier
 from .event_log import text_events
 from .memory import recall_for
@@ -67,6 +72,8 @@ class Turns:
         plan: The plan so far.
         taken: The turns after the first one.
         edits: How often the plan was edited.
+        waiting: A turn about which a person has not decided yet.
+        asking: What a person is asked.
         problem: Why a turn came to nothing; "" if none did.
     """
 
@@ -75,6 +82,8 @@ class Turns:
     plan: TaskIR
     taken: list[StoredTurn]
     edits: int = 0
+    waiting: StoredTurn | None = None
+    asking: Asking | None = None
     problem: str = field(init=False, default="")
     _rules: PlanRules = field(init=False)
 
@@ -137,10 +146,10 @@ class Turns:
             return PlanExtended(())
         try:
             return await self._take(cause)
-        except PlanError as error:
-            self.problem = f"Turn {len(self.taken) + 2} can't be taken: {error.problem}"
         except BudgetExceededError as error:
             self.problem = f"The orchestrator could not be asked again: {error}"
+        except SwarmError as error:
+            self.problem = f"Turn {len(self.taken) + 2} can't be taken: {error.problem}"
         _logger.warning("%s The run goes on with the plan that there is.", self.problem)
         return PlanExtended(())
 
@@ -166,6 +175,29 @@ class Turns:
         )
 
     async def _take(self, cause: TurnCause) -> PlanExtended:
+        turn, self.waiting = self.waiting, None
+        # One that waited for a person while they edited the plan is about another plan.
+        if turn is None or turn.edits != self.edits:
+            turn = await self._asked(cause)
+        plan = extend_plan(self.plan, turn.reply, self._rules)
+        added = await self._compiled(plan, turn) if turn.reply.steps else ()
+        given_up = self._given_up(turn.reply)
+        if turn.waits:
+            turn = await self._decided(turn, added, tuple(given_up))
+            if turn.refused:
+                plan, added, given_up = self.plan, (), dict[str, str]()
+        await self._store(turn)
+        self.taken.append(turn)
+        self.plan = plan
+        return self._extend(turn, added, given_up)
+
+    async def _asked(self, cause: TurnCause) -> StoredTurn:
+        """Ask the orchestrator, and store what it decides.
+
+        Raises:
+            BudgetExceededError: The run can't afford the question.
+            PlanError: It didn't answer, or twice wrote what can't be taken.
+        """
         number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
         request = self._request(cause, number, shown)
         problem: PlanError | None = None
@@ -183,7 +215,7 @@ class Turns:
             except PlanError as error:
                 problem = error
                 continue
-            without = failed if reply.steps else ()
+            is_asked = "turns" in self.context.options.approve
             turn = StoredTurn(
                 number=number,
                 cause=cause,
@@ -191,14 +223,49 @@ class Turns:
                 answered=text,
                 reply=reply,
                 seen=shown.seen,
-                without=without,
+                without=failed if reply.steps else (),
                 edits=self.edits,
+                recall=await self._recalled(plan, {step.id for step in reply.steps}),
+                waits=is_asked and bool(reply.steps or reply.given_up),
                 usage=usage,
                 work_s=work_s,
                 task_run=task_run,
             )
-            return await self._extend(turn, plan)
+            await self._store(turn)
+            return turn
         raise problem or PlanError("The turn is empty.", "")
+
+    async def _store(self, turn: StoredTurn) -> None:
+        run = self.context.run
+        await asyncio.to_thread(run.write_record, "turn", turn, str(turn.number))
+
+    async def _decided(
+        self, turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[str]
+    ) -> StoredTurn:
+        """Return a turn as a person has decided about it."""
+        text = turn.reply.model_dump_json()
+        subject = hashlib.sha256(f"{self.context.key}\n{turn.number}\n{text}".encode()).hexdigest()
+        question = turn_question(turn.number, added, given_up, subject, run_time())
+        answer = Approvals(self.context.run).decision(question.id, subject)
+        if answer is None and self.asking is not None:
+            answer = await self.asking.decide(question)
+        if is_approval(answer):
+            return turn.model_copy(update={"waits": False})
+        words = answer.words if answer is not None else "Nobody was asked."
+        update = {"waits": False, "refused": words, "reply": TurnReply(), "without": ()}
+        return turn.model_copy(update=update)
+
+    def _given_up(self, reply: TurnReply) -> dict[str, str]:
+        """Return the steps that a turn ends, and why."""
+        records = self.context.records
+        found = {
+            each.step: f"the orchestrator gave it up{f': {each.why}' if each.why else ''}"
+            for each in reply.given_up
+        }
+        if reply.is_last:
+            roots = (record.id for record in records.values() if not record.parent)
+            found = dict.fromkeys(roots, _FINISHED) | found
+        return {name: why for name, why in found.items() if records[name].now not in OVER}
 
     def _without_output(self) -> frozenset[str]:
         over = (record for record in self.context.records.values() if record.now in OVER)
@@ -244,6 +311,7 @@ class Turns:
             remaining,
             number=number,
             next_step=next_number(self.plan.steps),
+            refused=self.taken[-1].refused if self.taken else "",
             how=turns_instructions(rules, program=program),
             grammar=turn_grammar(rules, program=program, may_answer=cause == "over"),
             key=f"{context.key}.turn.{number}",
@@ -295,31 +363,17 @@ class Turns:
             raise PlanError(excerpt(result.error, 300), "Resume the run.")
         return result.text, result.usage, result.work_s, task_run_of(state)
 
-    async def _extend(self, turn: StoredTurn, plan: TaskIR) -> PlanExtended:
-        """Store a turn, and add what it decides to the run."""
+    def _extend(
+        self, turn: StoredTurn, added: tuple[CompiledStep, ...], given_up: Mapping[str, str]
+    ) -> PlanExtended:
+        """Add to the run what a turn has decided."""
         context, reply = self.context, turn.reply
-        added: tuple[CompiledStep, ...] = ()
-        if reply.steps:
-            recall = await self._recalled(plan, {step.id for step in reply.steps})
-            turn = turn.model_copy(update={"recall": recall})
-            added = await self._compiled(plan, turn)
-        await asyncio.to_thread(context.run.write_record, "turn", turn, str(turn.number))
-        self.taken.append(turn)
-        self.plan = plan
         steps = (*context.plan.steps, *added)
-        context.plan = replace(context.plan, steps=steps, final_step=plan.final_step)
+        context.plan = replace(context.plan, steps=steps, final_step=self.plan.final_step)
         context.records.update({step.id: StepState.of(step) for step in added})
         context.run.write_plan(PlanRecord(context.plan.to_json(), self.edits))
-        given_up = {each.step: each.why for each in reply.given_up}
-        if reply.is_last:
-            given_up |= {
-                record.id: _FINISHED
-                for record in context.records.values()
-                if not record.parent and record.now not in OVER
-            }
         for name, why in given_up.items():
-            if context.records[name].now not in OVER:
-                context.records[name].end(f"The orchestrator gave it up: {why}" if why else "")
+            context.records[name].end(why)
         context.emit(_event(turn, added, tuple(given_up)))
         wanted = "steps" in context.options.approve
         return PlanExtended(
@@ -331,6 +385,8 @@ class Turns:
         )
 
     async def _recalled(self, plan: TaskIR, names: set[str]) -> tuple[StepRecall, ...]:
+        if not names:
+            return ()
         added = tuple(step for step in plan.steps if step.id in names)
         alone = plan.model_copy(update={"steps": added, "final_step": None})
         recall, _ = await recall_for(self.context, alone)

@@ -42,9 +42,10 @@ MOST_STORED = 1_000_000
 """Characters of a question that are kept. What is longer can't be shown whole by anything, and is
 not approved."""
 
-Asked = Literal["items", "plan", "step", "call", "uncertain_call", "failure"]
-"""What a question is about: more items than a step may have, the plan, a step before it begins, a
-call of an acting tool, a call that may have been made already, a required step that failed."""
+Asked = Literal["items", "plan", "turn", "step", "call", "uncertain_call", "failure"]
+"""What a question is about: more items than a step may have, the plan, what a turn of the
+orchestrator's adds to it, a step before it begins, a call of an acting tool, a call that may have
+been made already, a required step that failed."""
 Verdict = Literal["approved", "rejected", "edited"]
 
 

@@ -138,6 +138,7 @@ def turn_request(
     *,
     number: int,
     next_step: int,
+    refused: str = "",
     how: str,
     grammar: str,
     key: str,
@@ -155,6 +156,7 @@ def turn_request(
         remaining: What is left of what bounds the run.
         number: The turn's number; the first plan is number 1.
         next_step: The number of the next assignment.
+        refused: Why the turn before was not taken; "" where it was.
         how: The instructions, the same in all turns.
         grammar: What a model file writes under.
         limits: What bounds the call.
@@ -163,6 +165,8 @@ def turn_request(
     end = _END if cause == "over" else _WRITE
     head = f"Turn {number}. {_CAUSES[cause]}"
     tail = f"{remaining} The next assignment has number {next_step}. {end}"
+    said = f"Your last turn was not taken: {refused}" if refused else ""
+    about_refusal = (Quote(text=refused, label="Your last turn was not taken:"),) if refused else ()
     label = "How far the assignments are:"
     return SubagentRequest(
         key=key,
@@ -174,8 +178,8 @@ def turn_request(
         model=model,
         instructions=how,
         history=tuple(history),
-        prompt="\n\n".join([head, label, shown, tail]),
-        asked=(head, Quote(text=shown, label=label), tail),
+        prompt="\n\n".join(filter(None, [head, said, label, shown, tail])),
+        asked=(head, *about_refusal, Quote(text=shown, label=label), tail),
         upstream=outputs,
         grammar=grammar,
         # An answer is a text; a turn in which something goes on can't be anything but JSON.

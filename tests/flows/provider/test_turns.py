@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable
@@ -9,7 +10,11 @@ from typing import Any
 
 import pytest
 from flow_runs import steps_of
+from prefect_swarm.flows.resume import resume
+from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
 from prefect_swarm.store.result import SwarmResult
+from prefect_swarm.store.runs import find_run
 from provider_runs import planned, serving
 from provider_server import Asked, Reply
 
@@ -145,3 +150,52 @@ def test_a_run_that_needs_no_second_turn_costs_no_request_more() -> None:
         assert result.status == "completed", result.problem
         counts.append(len(server.asked))
     assert counts[0] == counts[1] == 4
+
+
+def decide(verdict: Verdict, why: str = "") -> tuple[SwarmResult, Orchestra]:
+    """Run until a turn has to be approved, decide, and resume."""
+    orchestra = Orchestra({"assign_task": count("Rotterdam")}, "Rotterdam.")
+    with serving(orchestra) as server:
+        with pytest.raises(RunWaitingError) as left:
+            planned(server, OBJECTIVE, approve=("turns",))
+        (question,) = left.value.questions
+        assert question.id == "turn.2"
+        assert "Count the cranes of Rotterdam." in question.text
+        approvals = Approvals(find_run(left.value.run_id))
+        approvals.answer(Answer(question=question.id, verdict=verdict, why=why, at=1.0))
+        result = asyncio.run(resume(left.value.run_id))
+    return result, orchestra
+
+
+def test_a_turn_that_needs_approval_waits_and_is_taken_as_it_was_shown() -> None:
+    result, orchestra = decide("approved")
+    assert result.status == "completed", result.problem
+    assert list(steps_of(result)) == ["S1", "S2", "S3"]
+    assert result.answer == "Rotterdam."
+    assert len(orchestra.asked) == 2
+
+
+def test_a_turn_that_is_rejected_adds_nothing_and_the_orchestrator_is_told_why() -> None:
+    result, orchestra = decide("rejected", "Too dear.")
+    assert list(steps_of(result)) == ["S1", "S2"]
+    assert result.answer == "Rotterdam."
+    assert "Too dear." in orchestra.asked[1].prompt
+
+
+def test_what_is_cancelled_ends_and_what_needs_it_goes_on_without_it() -> None:
+    release = threading.Event()
+
+    def agent(asked: Asked) -> Reply:
+        slow = "Explain how cranes" in asked.prompt
+        return Reply(f"Found: {asked.prompt.splitlines()[-1]}", hold=release if slow else None)
+
+    plan = {**PLAN, "assign_task": [*PLAN["assign_task"], *count("Ghent", needs=2)]}
+    cancels = {"cancel_task": [{"step": 2, "why": "It is known."}], "look_after": [3]}
+    orchestra = Orchestra(cancels, {"finish": {"step": 3}}, plan=plan, agent=agent)
+    result = run_in_turns(orchestra)
+    release.set()
+    assert result.status == "completed", result.problem
+    assert result.answer == "Found: Count the cranes of Ghent."
+    cancelled = steps_of(result)["S2"]
+    assert cancelled.status == "skipped"
+    assert "It is known." in cancelled.reason
