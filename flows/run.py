@@ -315,7 +315,11 @@ class Run:
             if record.output is None and record.status == "failed" and not record.parent
         ]
         stopped = any(record.category is Category.BUDGET for record in records)
-        advice = f"{_RAISE} prefect-swarm resume {self.context.run.run_id} --max-tokens N"
+        ledger = self.context.ledger
+        has_money_alone = ledger.budget.max_usd is not None and ledger.budget.max_tokens is None
+        option = "--max-usd" if has_money_alone else "--max-tokens"
+        option = "--timeout-s" if ledger.is_over else option
+        advice = f"{_RAISE} prefect-swarm resume {self.context.run.run_id} {option} N"
         broke_off = self.planned.planning.broke_off
         broken = f"The plan broke off; what was complete of it was run. {broke_off}"
         parts = [
