@@ -46,6 +46,7 @@ __all__ = [
     "timeline",
     "token_words",
     "why_words",
+    "without_line",
 ]
 
 
@@ -74,6 +75,19 @@ def taken_line(steps: Sequence[StepState]) -> str:
             by_run.setdefault(step.taken_from.run, []).append(step.id)
     parts = [f"{_some(names)} from run {run}" for run, names in by_run.items()]
     return f"Taken over: {'; '.join(parts)}." if parts else ""
+
+
+def without_line(result: SwarmResult) -> str:
+    """Say which members failed that a completed run does without, and how they are done anew.
+
+    "" if there are none. `resume` does nothing of a run that is completed.
+    """
+    failed = {step.id: step for step in result.steps if step.status == "failed"}
+    names = [name for name, step in failed.items() if step.parent and step.parent not in failed]
+    if result.status != "completed" or not names:
+        return ""
+    anew = f"prefect-swarm fork {result.run_id}"
+    return f"Done without {_some(names)}. To do what failed anew, and what reads it: {anew}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from ...report.lines import (
     time_line,
     timeline,
     token_words,
+    without_line,
 )
 from ...report.members import folded_states, top_level
 from ...report.page import Figures, RunView, Section, Table, words_of
@@ -229,18 +230,26 @@ def print_summary(
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    if taken := taken_line(result.steps):
-        print_text(taken)
-    if shown := shown_line(result.planning):
-        print_text(shown)
-    if recalled := recalled_line(result):
-        print_text(f"Recalled {recalled}")
+    _print_others(result)
     if look_closer:
         print_text(
             f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
         )
     if link:
         print_text(f"Prefect UI:  {link}")
+
+
+def _print_others(result: SwarmResult) -> None:
+    """Print what failed, was taken over, was shown and was recalled, where there is any."""
+    recalled = recalled_line(result)
+    lines = (
+        without_line(result),
+        taken_line(result.steps),
+        shown_line(result.planning),
+        f"Recalled {recalled}" if recalled else "",
+    )
+    for line in filter(None, lines):
+        print_text(line)
 
 
 def metrics_line(result: SwarmResult) -> str:
@@ -339,11 +348,7 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    for line in (taken_line(result.steps), shown_line(result.planning)):
-        if line:
-            print_text(line)
-    if recalled := recalled_line(result):
-        print_text(f"Recalled {recalled}")
+    _print_others(result)
     print_text(f"Look closer: prefect-swarm inspect {view.run_id} [--step {example_step(result)}]")
 
 
