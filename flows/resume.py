@@ -163,7 +163,8 @@ async def fork(
     )
     prepared = prepare_fork(run, plan, again, {**(changes or {}), **models})
     try:
-        return await prepared.begin()
+        with not_waiting():
+            return await prepared.begin()
     except PausedRun as error:
         raise waiting_error(error) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -329,8 +330,12 @@ def _reservations(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
     return Counter(entry.key for entry in entries if isinstance(entry, Reserved)), broken
 
 
+_ATTEMPT = re.compile(r"(?P<step>.+?)\.(?P<number>[0-9]+)(?:\.[0-9]+)?-[^-]*")
+"""The name of a journal: step, attempt, sample and request. Of members the step has points too."""
+
+
 def _attempt_of(name: str) -> tuple[str, int]:
     """The step and the number of the attempt that a journal is of, by its name."""
-    step, _, rest = name.partition(".")
-    number = rest.partition("-")[0].partition(".")[0]
-    return step, count_in(number) or 0
+    if (found := _ATTEMPT.fullmatch(name)) is None:
+        return name, 0
+    return found["step"], count_in(found["number"]) or 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.store.folder import RunFolder
@@ -107,3 +110,19 @@ def test_a_line_that_was_cut_off_loses_no_other() -> None:
     assert journal.read().is_uncertain(key)
     journal.write(Committed(at=3.0, key=key, result="seen"))
     assert journal.read().committed[key].result == "seen"
+
+
+@pytest.mark.parametrize("step", ["S1", "S1-2", "S2[7]", "S2[7.3]", "S5.S2", "S2[7.3]r2.S1"])
+@pytest.mark.parametrize("sample", ["", ".2"])
+def test_what_an_earlier_attempt_began_and_lost_is_known_by_its_step(
+    step: str, sample: str, swarm_home: Path
+) -> None:
+    run = RunFolder.of("0" * 32)
+    lost = CallJournal(run, f"{step}.1{sample}", "abcdef0123")
+    key = CallKey(ordinal=1, tool="send", arguments_hash="0")
+    lost.begin(Reserved(at=1.0, key=key), once=True)
+    (calls,) = (run.folder / "calls").iterdir()
+    calls.unlink()
+    assert CallJournal(run, f"{step}.2", "abcdef0123").lost_before() == {"send"}
+    assert CallJournal(run, f"{step}.1{sample}", "abcdef0123").lost_before() == frozenset()
+    assert CallJournal(run, "S3.2", "abcdef0123").lost_before() == frozenset()
