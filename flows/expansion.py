@@ -43,7 +43,7 @@ from ..tasks.subagent.request import tokens_of
 from ..text import dollars, plain_words, plural
 from ..untrusted.json_text import NoJsonError, read_json
 from .context import RunContext
-from .members import restore_members, set_members_aside
+from .members import members_stored, restore_members, set_members_aside
 
 __all__ = ["Expansions", "StoredItems"]
 
@@ -334,9 +334,7 @@ class Expansions:
     ) -> Expanded:
         members = tuple(state.step for state in states.values())
         restored = await asyncio.to_thread(restore_members, self.context.run, states)
-        if problem := self._budget_problem(
-            [member for member in members if member.id not in restored]
-        ):
+        if not restored and (problem := await self._problem(step, members)):
             self.context.records[step.id].end(problem, Category.BUDGET)
             return Expanded(step.id, outcome="failed")
         self.context.records.update(states)
@@ -355,6 +353,16 @@ class Expansions:
             asked = self._digests[member.id] = member_digest(member, digests, self._digests)
             states[member.id] = StepState.of(member, step.id, asked)
         return states
+
+    async def _problem(self, step: CompiledStep, members: Sequence[CompiledStep]) -> str:
+        """Say why none of the members is begun; "" if they are.
+
+        Where something of them is done it is kept: what is left is refused one by one.
+        """
+        problem, run = self._budget_problem(members), self.context.run
+        if problem and await asyncio.to_thread(lambda: any(members_stored(run, step.id))):
+            return ""
+        return problem
 
     def _budget_problem(self, members: Sequence[CompiledStep]) -> str:
         """Say why the run can't afford to begin with so many members; "" if it can.
@@ -375,11 +383,11 @@ class Expansions:
         count, spent = plural(len(members), "member"), ledger.spent
         if budget.max_tokens is not None and spent.tokens + tokens > budget.max_tokens:
             left = max(0, budget.max_tokens - spent.tokens)
-            return f"its {count} would read {tokens:,} tokens at least, and {left:,} are left"
+            return f"its {count} would read {tokens:,} tokens at least, and {left:,} are left."
         if budget.max_usd is not None and spent.usd + usd > budget.max_usd:
             left_usd = max(0.0, budget.max_usd - spent.usd)
             return (
-                f"its {count} would cost {dollars(usd)} at least, and {dollars(left_usd)} is left"
+                f"its {count} would cost {dollars(usd)} at least, and {dollars(left_usd)} is left."
             )
         return ""
 

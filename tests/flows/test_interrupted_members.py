@@ -79,6 +79,7 @@ def _cancelled(process: ReadyScript, flow_run_id: str) -> str:
     return "Cancelled"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [_killed, _terminated, _cancelled])
 def test_a_process_that_ends_among_the_instances_leaves_one_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: Callable[[ReadyScript, str], str]
@@ -99,6 +100,41 @@ def test_a_process_that_ends_among_the_instances_leaves_one_to_do(
     assert_complete(asyncio.run(held_run.go_on(name, calls)))
     made = Counter(calls.read_text("utf-8").splitlines())
     assert made == {each: 2 if each == HELD else 1 for each in NAMES}
+
+
+@pytest.mark.slow
+def test_what_was_done_within_a_round_of_an_instance_is_not_done_again(tmp_path: Path) -> None:
+    inner = [
+        {"id": "S1", "agent": "Reader", "prompt": "do: draft {item} {round}"},
+        {
+            "id": "S2",
+            "agent": "Reader",
+            "prompt": "do: mend {item} {round}",
+            "depends_on": ["S1"],
+        },
+    ]
+    step = {
+        "id": "S1",
+        "for_each": {"items": ["a", "b"]},
+        "repeat": {"until": {"matches": "2"}},
+        "plan": {"steps": inner},
+    }
+    plan, calls = tmp_path / "plan.json", tmp_path / "calls"
+    steps = [step, PLAN["steps"][1]]
+    plan.write_text(json.dumps({**PLAN, "steps": steps}), encoding="utf-8")
+    with started(plan, calls, "mend b 2") as process:
+        name = heard(process, "called mend b 2", "succeeded S1[1]")
+        process.terminate()
+        process.communicate(timeout=60)
+
+    result = asyncio.run(held_run.go_on(name, calls))
+    assert result.status == "completed"
+    assert json.loads(result.answer) == ["done: mend a 2", "done: mend b 2"]
+    ids = [step.id for step in result.steps]
+    assert len(set(ids)) == len(ids) == 16
+    made = Counter(calls.read_text("utf-8").splitlines())
+    names = [f"{do} {item} {n}" for do in ("draft", "mend") for item in "ab" for n in (1, 2)]
+    assert made == {each: 2 if each == "mend b 2" else 1 for each in names}
 
 
 # --- machines -----------------------------------------------------------------------------------
@@ -229,3 +265,30 @@ def test_an_instance_that_the_end_of_the_runs_time_cuts_short_is_done_with_more_
         again = asyncio.run(resume(result.run_id, changes={"timeout_s": 3 * LIMIT_S}))
     assert asked(script) == ["c", "d", "e"]
     assert_complete(again)
+
+
+# --- tokens -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [{}, {"repeat": {"until": {"matches": "done"}}}])
+def test_what_was_done_is_shown_though_the_rest_can_not_be_paid_the_next_time_either(
+    more: dict[str, Any],
+) -> None:
+    asks = " ".join(f"consider{n}" for n in range(40))
+    first = {**PLAN["steps"][0], "prompt": f"{asks} {{item}}", **more}
+    plan = parse_plan({**PLAN, "steps": [first, PLAN["steps"][1]]})
+    words = " ".join(f"word{n}" for n in range(160))
+    bounds = {"memory": False, "max_concurrency": 1, "max_tokens": 800, "max_output_tokens": 200}
+
+    def long(prompt: str) -> str:
+        return f"{answer(prompt)} {words}"
+
+    with scripted(Script(long)) as script:
+        result = run(plan, **bounds)
+        done = {name: status for name, status in statuses(result).items() if name in DONE}
+        assert {*done.values()} == {"succeeded", "failed"}
+        before = len(script.prompts)
+        again = asyncio.run(resume(result.run_id, retry_failed=True))
+        assert len(script.prompts) == before
+    assert statuses(again) == statuses(result)
+    assert again.answer == result.answer
