@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from prefect_swarm import fork, override_models, override_toolsets, resume
+from prefect_swarm.errors import AnsweredError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.question import Answer, Question, RunWaitingError
+from prefect_swarm.store.question import MOST_STORED, Answer, Question, RunWaitingError
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.toolsets.catalogue import marked
 from pydantic_ai.messages import (
@@ -215,6 +216,24 @@ def test_a_question_shows_the_whole_item(prompt: str) -> None:
     assert "Paper b" in second.title
     assert first.text.count("long") == 200
     assert "brief" in second.text
+
+
+def test_an_instance_whose_item_is_too_long_to_be_shown_is_only_rejected() -> None:
+    long = json.dumps([{"title": "long", "text": "w" * MOST_STORED}])
+    plan = plan_of(
+        {"id": "S1", "prompt": "list", "output": LIST},
+        {"id": "S2", "prompt": "read it", "for_each": {"items": "S1", "at": ""}, "approval": True},
+    )
+    with scripted(Script(lambda _: long)) as script:
+        name = begun(plan)
+        script.prompts.clear()
+        (question,) = pending(name)
+        assert question.left_out
+        assert len(question.text) == MOST_STORED
+        with pytest.raises(AnsweredError, match="can't be shown whole"):
+            approve(name, "S2[1]")
+        went_on(name)
+    assert script.prompts == []
 
 
 def test_more_items_than_were_approved_are_asked_about_again() -> None:
