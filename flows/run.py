@@ -10,13 +10,15 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
-from ..errors import Category, RunCancelledError, RunDamagedError
+from ..errors import BudgetExceededError, Category, RunCancelledError, RunDamagedError
 from ..gates import GateCache, gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
 from ..models.remote import open_models
 from ..models.request_context import refused_providers, waits_to
+from ..plan.bounds import Size
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
+from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import RunStatus
 from ..plan.step import Agent, placed_steps
 from ..plan.task_ir import TaskIR
@@ -39,6 +41,7 @@ from .bounds import concurrency_limits
 from .context import RunContext, frontier, needs_of_records, save_step, step_results
 from .control import RunControl, wait_events
 from .drive import Driver
+from .estimate import least_of_plan, shortage, sizes_of
 from .event_log import event_bus
 from .memory import Memories, facts_for, recall_for, store_of
 from .options import SwarmOptions
@@ -221,7 +224,9 @@ class Run:
         if self.edits:
             keep_unchanged(folder, plan)
         self._restored = restore_steps(folder, records)
-        self.context = context = replace(self.context, plan=plan, records=records)
+        self.context = context = replace(
+            self.context, plan=plan, sizes=self._sizes(plan), records=records
+        )
         replaced = sum(record.revision for record in records.values())
         replacements = Replacements(context, left=max(0, options.policy.replans - replaced))
         mitigations = self.recalled.mitigations if self.recalled else ()
@@ -236,6 +241,27 @@ class Run:
                 context, self.planned.planning, self.recalled, folder.about().started_at or 0.0
             )
             self._pages = RunPages(live, has_pages)
+
+    def _sizes(self, plan: CompiledPlan) -> dict[str, Size]:
+        """Return what the plan's steps come to, with the items that inputs have.
+
+        Raises:
+            BudgetExceededError: What nothing is done of yet reads more at the least than is left.
+        """
+        options, ledger = self.context.options, self.context.ledger
+        found = sizes_of(self.planned.plan, options)
+        accounts = ledger.accounts
+        bookings = (*accounts.settled.values(), *accounts.open_bookings.values())
+        asked = {root_of(each.step) for each in bookings if is_step_id(each.step)}
+        done = self._restored | asked
+        needed = least_of_plan(plan, found, options, ledger.prices.get, done)
+        if problem := shortage(ledger.budget, ledger.spent, needed):
+            run_id = self.context.run.run_id
+            raise BudgetExceededError(
+                f"{'The rest of the plan' if done else 'The plan'} would {problem}.",
+                f"{_RAISE} prefect-swarm resume {run_id} --max-tokens N",
+            )
+        return found
 
     async def drive(self) -> RunStatus | Literal["edited"]:
         """Run the steps until all are over; `edited` if another plan takes this one's place.
