@@ -18,6 +18,7 @@ from ..plan.compile import CompiledStep
 from ..plan.conditions import describe_condition, holds
 from ..plan.digests import member_digest, planned_digests, text_digest
 from ..plan.expand import followers_of, inner_steps, instances_of, needed_of, round_of
+from ..plan.ids import steps_above
 from ..plan.items import (
     Item,
     ItemSelection,
@@ -334,7 +335,7 @@ class Expansions:
     ) -> Expanded:
         members = tuple(state.step for state in states.values())
         restored = await asyncio.to_thread(restore_members, self.context.run, states)
-        if problem := self._budget_problem(
+        if problem := await self._budget_problem(
             [member for member in members if member.id not in restored]
         ):
             self.context.records[step.id].end(problem, Category.BUDGET)
@@ -356,7 +357,7 @@ class Expansions:
             states[member.id] = StepState.of(member, step.id, asked)
         return states
 
-    def _budget_problem(self, members: Sequence[CompiledStep]) -> str:
+    async def _budget_problem(self, members: Sequence[CompiledStep]) -> str:
         """Say why the run can't afford to begin with so many members; "" if it can.
 
         What they read at the least is known: instructions, prompts, items and inputs.
@@ -365,6 +366,11 @@ class Expansions:
         budget = ledger.budget
         if len(members) < 2 or (budget.max_tokens is None and budget.max_usd is None):
             return ""
+        if any(member.is_group for member in members):
+            # Of those that have members of their own some may be done in part, or whole.
+            finished = await asyncio.to_thread(context.run.finished_steps)
+            begun = {above for name in finished for above in steps_above(name)}
+            members = [member for member in members if member.id not in begun]
         needed = least_of_members(
             members, context.plan, context.sizes, context.options, ledger.prices.get
         )

@@ -252,8 +252,10 @@ class Run:
         found = sizes_of(self.planned.plan, options)
         accounts = ledger.accounts
         bookings = (*accounts.settled.values(), *accounts.open_bookings.values())
-        asked = {root_of(each.step) for each in bookings if is_step_id(each.step)}
-        done = self._restored | asked
+        begun = [each.step for each in bookings if is_step_id(each.step)]
+        # A fork has outputs that another run paid for.
+        begun += self.context.run.finished_steps()
+        done = self._restored.union(map(root_of, begun))
         needed = least_of_plan(plan, found, options, ledger.prices.get, done)
         if problem := shortage(ledger.budget, ledger.spent, needed):
             run_id = self.context.run.run_id

@@ -88,6 +88,21 @@ def test_a_plan_that_reads_more_than_the_bound_is_refused_before_any_of_it_is_as
     assert len(script.prompts) == 11
 
 
+def test_members_with_a_plan_inside_that_are_finished_are_not_counted_again() -> None:
+    long = "word " * 600
+    inner = {"steps": [{"id": "S1", "agent": "Reader", "prompt": f"{{item}} {long}"}]}
+    each = {"id": "S1", "agent": "", "prompt": "", "plan": inner}
+    plan = plan_of({**each, "for_each": {"items": [f"item {n}" for n in range(4)]}})
+    with scripted(Script(lambda prompt: "" if "item 3" in prompt else "done")):
+        result = run(plan, max_attempts=1)
+    bound = result.cost.tokens + 2_500
+    with scripted(Script(answers)) as script:
+        changes = {"max_tokens": bound, "max_output_tokens": 200}
+        again = asyncio.run(resume(result.run_id, retry_failed=True, changes=changes))
+    assert again.status == "completed"
+    assert len(script.prompts) == 1
+
+
 def test_the_bound_is_the_runs_and_what_was_spent_counts() -> None:
     result, _ = stopped()
     spent = result.cost.tokens
