@@ -16,7 +16,6 @@ from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
 from ..models.remote import open_models
 from ..models.request_context import refused_providers, waits_to
-from ..plan.bounds import Size
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import RunStatus
@@ -211,6 +210,7 @@ class Run:
         """Compile the plan, check what its steps need, and take what is done of them.
 
         Raises:
+            BudgetExceededError: The run can't afford what the plan reads at the least.
             GateError: A gate that a step has to pass can't run here.
             ToolsetError: A toolset that a step works with can't be had.
         """
@@ -225,7 +225,7 @@ class Run:
             keep_unchanged(folder, plan)
         self._restored = restore_steps(folder, records)
         self.context = context = replace(
-            self.context, plan=plan, sizes=self._sizes(plan), records=records
+            self.context, plan=plan, sizes=sizes_of(self.planned.plan, options), records=records
         )
         replaced = sum(record.revision for record in records.values())
         replacements = Replacements(context, left=max(0, options.policy.replans - replaced))
@@ -236,34 +236,34 @@ class Run:
         self._driver = Driver(context, self._attempts, self._asking, self._restored)
         has_pages = _has_plan(folder)
         folder.write_plan(PlanRecord(plan.to_json(), self.edits))
+        self._check_budget()
         if options.pages:
             live = LiveRun(
                 context, self.planned.planning, self.recalled, folder.about().started_at or 0.0
             )
             self._pages = RunPages(live, has_pages)
 
-    def _sizes(self, plan: CompiledPlan) -> dict[str, Size]:
-        """Return what the plan's steps come to, with the items that inputs have.
+    def _check_budget(self) -> None:
+        """Check that the run can afford what the steps read at the least that nothing is done of.
 
         Raises:
-            BudgetExceededError: What nothing is done of yet reads more at the least than is left.
+            BudgetExceededError: It can't.
         """
-        options, ledger = self.context.options, self.context.ledger
-        found = sizes_of(self.planned.plan, options)
+        context, ledger = self.context, self.context.ledger
         accounts = ledger.accounts
         bookings = (*accounts.settled.values(), *accounts.open_bookings.values())
         begun = [each.step for each in bookings if is_step_id(each.step)]
         # A fork has outputs that another run paid for.
-        begun += self.context.run.finished_steps()
+        begun += context.run.finished_steps()
         done = self._restored.union(map(root_of, begun))
-        needed = least_of_plan(plan, found, options, ledger.prices.get, done)
+        needed = least_of_plan(
+            context.plan, context.sizes, context.options, ledger.prices.get, done
+        )
         if problem := shortage(ledger.budget, ledger.spent, needed):
-            run_id = self.context.run.run_id
             raise BudgetExceededError(
                 f"{'The rest of the plan' if done else 'The plan'} would {problem}.",
-                f"{_RAISE} prefect-swarm resume {run_id} --max-tokens N",
+                f"{_RAISE} prefect-swarm resume {context.run.run_id} --max-tokens N",
             )
-        return found
 
     async def drive(self) -> RunStatus | Literal["edited"]:
         """Run the steps until all are over; `edited` if another plan takes this one's place.
