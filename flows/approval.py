@@ -34,8 +34,8 @@ from ..store.question import (
 from ..store.runs import open_run
 from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
-from .bounds import Estimate, estimate
 from .context import RunContext
+from .estimate import Estimate, estimate, is_varied
 
 __all__ = [
     "LOOK_S",
@@ -62,7 +62,7 @@ _FAR = re.compile(r"[^\S\n]{33,}")
 _MOST_EMPTY = 4
 
 
-def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Question:
+def plan_question(plan: CompiledPlan, estimated: tuple[Estimate, Estimate], at: float) -> Question:
     """Ask about a plan before anything of it starts."""
     return Question(
         id=PLAN_QUESTION,
@@ -74,12 +74,13 @@ def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Questio
     )
 
 
-def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
+def _plan_parts(plan: CompiledPlan, estimated: tuple[Estimate, Estimate]) -> Iterator[str]:
     """Write the steps with all that their models read: nothing is cut."""
     objective = _quoted(plan.objective).lstrip()
     yield objective if "`" in objective else f"**{objective}**"
-    money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
-    yield f"{plural(len(plan.steps), 'step')}, about {estimated.tokens:,} tokens{money}."
+    least, most = estimated
+    amounts = f"{_amount(least)}, up to {_amount(most)}" if is_varied(plan) else _amount(least)
+    yield f"{plural(len(plan.steps), 'step')}, about {amounts}."
     # Short ones stand in a list without gaps.
     parts = [line for step in plan.steps for line in _plan_lines(step)]
     for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
@@ -87,6 +88,11 @@ def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
     for agent, instructions in dict.fromkeys(_agents(plan.steps)):
         if instructions:
             yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
+
+
+def _amount(estimated: Estimate) -> str:
+    money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
+    return f"{estimated.tokens:,} tokens{money}"
 
 
 def _plan_lines(step: CompiledStep, within: str = "") -> Iterator[str]:
@@ -369,8 +375,9 @@ class Asking:
     def _questions(self, command: Ask, begun: Sequence[str]) -> tuple[Question, ...]:
         at = self.clock()
         if not command.step:
-            plan, options = self.context.plan, self.context.options
-            asked = plan_question(plan, estimate(plan, options, price_of_name), at)
+            context = self.context
+            found = estimate(context.plan, context.sizes, context.options, price_of_name)
+            asked = plan_question(context.plan, found, at)
             return (self.approvals.ask(asked),)
         record = self.context.records[command.step]
         if command.begun:
