@@ -125,7 +125,7 @@ class Compacted(Frozen):
     Attributes:
         after: How many messages the conversation had.
         left_out: All that is left out from here on, what was left out before among it.
-        refused: Tokens, as they are estimated, of a request that the model refused as too large.
+        refused: Tokens of a request that the model refused as too large, as its provider counts.
         usage: What the summary took.
     """
 

@@ -57,7 +57,8 @@ GOAL = 0.6
 LAST = 2
 """Exchanges at the end, an answer and the results of its calls each, that are never left out."""
 _LAST_SHARE, _WORTH_SHARE, _SUMMARY_SHARE, _ANSWER_SHARE = 2, 8, 16, 8
-_LEAST_SUMMARY = 128
+_LEAST_SUMMARY, _LEAST_SUMMARISED = 128, 1000
+"""Tokens of a summary, and those of a room in which one is asked for."""
 _PICTURE_TOKENS = 1600
 """About what providers count for a picture of the usual size."""
 _PART_TOKENS = 4
@@ -253,9 +254,8 @@ def decide(
         room: Tokens, as they are estimated, that it may take.
         name: The attempt's name.
     """
-    sent = shown(messages, left_out, name)
-    total = tokens_in(sent)
-    if total <= room:
+    total = tokens_in(shown(messages, left_out, name))
+    if total <= (room := max(0, room)):
         return CompactionPlan(left_out)
     count = len(_exchanges(messages))
     found = [each for each in _results(messages) if each.exchange >= left_out.exchanges]
@@ -316,6 +316,8 @@ def _characters(result: _Result, tokens: int, name: str) -> int:
 def _to_summarise(
     messages: Sequence[ModelMessage], left_out: LeftOut, total: int, room: int, name: str
 ) -> int:
+    if room < _LEAST_SUMMARISED:
+        return 0
     exchanges = _exchanges(messages)
     lines = _exchanges(shown(messages, left_out, name))
     before = left_out.exchanges

@@ -105,8 +105,8 @@ class CompactingModel(WrapperModel):
             if not _is_too_large(error):
                 raise
             size = around + tokens_in(sent)
-            room = int(size * _REFUSED_SHARE)
-            if not await self._compact(messages, room - around, refused=size):
+            room, counted = int(size * _REFUSED_SHARE), int(size * self._scale(messages, around))
+            if not await self._compact(messages, room - around, refused=counted):
                 raise self._too_small(error) from error
         sent = self._shown(messages)
         try:
@@ -128,9 +128,8 @@ class CompactingModel(WrapperModel):
         """Return the tokens, as they are estimated, that a request may take; None if not known."""
         rooms = [int(each.refused * _REFUSED_SHARE) for each in self._compactions if each.refused]
         if self._context is not None:
-            room = room_in(self._context, self._asked.max_output_tokens)
-            rooms.append(int(room / self._scale(messages, around)))
-        return min(rooms, default=None)
+            rooms.append(room_in(self._context, self._asked.max_output_tokens))
+        return int(min(rooms) / self._scale(messages, around)) if rooms else None
 
     def _scale(self, messages: Sequence[ModelMessage], around: int) -> float:
         """Return how many tokens the provider counted for one that was estimated."""

@@ -15,7 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 
-from ...errors import EmptyOutputError
+from ...errors import ContextTooSmallError, EmptyOutputError
 from ...models.answers.call_ids import WithOwnIds
 from ...models.resolve import takes_pictures
 from ...store.attempt import Compaction, ToolCall, Usage
@@ -98,10 +98,11 @@ class ToolLoop:
         """Have the agent answer; see `_run`. A provider that refuses pictures is shown none."""
         try:
             return await self._run()
-        except ModelHTTPError as error:
-            if error.status_code not in _REFUSALS or not self._shows_pictures:
+        except (ModelHTTPError, ContextTooSmallError) as error:
+            refuses = isinstance(error, ContextTooSmallError) or error.status_code in _REFUSALS
+            if not refuses or not self._shows_pictures:
                 raise
-            _logger.warning("%s refused pictures of tools: %s", error.model_name, error.message)
+            _logger.warning("%s refused pictures of tools: %s", self.model.model_name, error)
             # It is as after a kill: what the calls came to is in the journal.
             self._spent, self._shows_pictures = current_task().budget.taken, False
             self._journaled = self._journal(pictures=False)

@@ -60,7 +60,7 @@ _TEXTS = st.builds(
 _EXCHANGES = st.lists(
     st.tuples(_TEXTS, st.lists(_TEXTS, min_size=1, max_size=3).map(tuple)), min_size=1, max_size=12
 )
-_ROOMS = st.integers(50, 6000)
+_ROOMS = st.integers(-50, 6000)
 
 
 _NOTHING = LeftOut()
