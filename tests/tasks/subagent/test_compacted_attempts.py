@@ -7,17 +7,22 @@ import json
 import os
 import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import prefect_swarm
 import pytest
 from forked import told_by_fork
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.store.attempt import Usage
 from prefect_swarm.tasks.context import AttemptBudget, task_context
 from prefect_swarm.tasks.subagent.conversation import SUMMARY_INSTRUCTIONS
 from prefect_swarm.tasks.subagent.request import SubagentRequest
 from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
 from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, marked
+from provider_runs import prose
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -25,6 +30,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
@@ -111,9 +117,13 @@ async def attempt(run_id: str, emit: Callable[[str], None], **context: Any) -> T
     with task_context(toolsets=Catalogue.of([source]), **context):
         loop = ToolLoop(reader(emit), request(run_id), ModelSettings())
         response = await loop.run()
-        loop.messages = [*loop.messages]
     assert response.text == "Tea is 3."
     return loop
+
+
+def test_the_page_on_tools_has_what_a_summary_is_asked_for_with() -> None:
+    page = Path(prefect_swarm.__file__).parent / "docs" / "how-to" / "tools.md"
+    assert SUMMARY_INSTRUCTIONS in " ".join(page.read_text().split())
 
 
 def test_what_is_sent_stays_within_the_context_and_the_conversation_is_whole(run_id: str) -> None:
@@ -146,6 +156,35 @@ def test_summaries_are_part_of_what_an_attempt_takes(run_id: str) -> None:
     # All but the first request, which the attempt was launched with.
     assert len(extended) == loop.usage.requests - 1
     assert max(extended) < _CONTEXT
+
+
+class LocalReader(LlamaCppModel):
+    """A model file whose calls are scripted, and whose answer is its own."""
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        if (page := len(calls_in(messages))) < _PAGES:
+            return ModelResponse([ToolCallPart("read", {"page": page})])
+        return await super().request(messages, model_settings, model_request_parameters)
+
+
+def test_a_model_file_answers_a_conversation_larger_than_its_context(run_id: str) -> None:
+    tools = FunctionToolset[None]()
+
+    def read(page: int) -> str:
+        return prose(f"page {page}", 300)
+
+    tools.add_function(read)
+    asked = request(run_id).model_copy(update={"max_output_tokens": 8})
+    with task_context(toolsets=Catalogue.of([ToolsetOverride("library", tools)])):
+        loop = ToolLoop(LocalReader(demo_model_path()), asked, ModelSettings(max_tokens=8))
+        response = asyncio.run(loop.run())
+    assert 0 < response.usage.input_tokens <= 4096 - 8
+    assert sum(each.results for each in loop.compactions) > 0
 
 
 @pytest.mark.parametrize("killed_at", range(4, _PAGES + 2))

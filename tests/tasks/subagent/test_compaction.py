@@ -19,7 +19,7 @@ from prefect_swarm.tasks.subagent.compaction import (
     with_summary,
 )
 from prefect_swarm.text import tokens_of
-from prefect_swarm.toolsets.journal import Compacted, LeftOut, read_entries, state_of
+from prefect_swarm.toolsets.journal import LeftOut
 from pydantic_ai.messages import (
     BinaryContent,
     ModelMessage,
@@ -54,9 +54,12 @@ def conversation(exchanges: Sequence[Exchange], task: str = _TASK) -> list[Model
     return messages
 
 
-_TEXTS = st.builds(
-    lambda word, n: f"{word} " * n, st.sampled_from(["tea", "茶", "é!"]), st.integers(0, 400)
-)
+def _repeated(word: str, times: int) -> str:
+    return word * times
+
+
+_WORDS = st.sampled_from(["tea ", "茶 ", "é! "])
+_TEXTS = st.builds(_repeated, _WORDS, st.integers(0, 400))
 _EXCHANGES = st.lists(
     st.tuples(_TEXTS, st.lists(_TEXTS, min_size=1, max_size=3).map(tuple)), min_size=1, max_size=12
 )
@@ -242,15 +245,3 @@ def test_what_is_asked_for_a_summary_fits_as_well(exchanges: list[Exchange], roo
     plan = decide(messages, LeftOut(), room, _NAME)
     if plan.summarise:
         assert tokens_of(summary_prompt(messages, plan, room, 40)) <= room
-
-
-def entry_of(after: int, left_out: LeftOut) -> Compacted:
-    made = {"request": 3, "tokens_before": 9, "tokens_after": 5}
-    return Compacted.model_validate({"at": 1.0, "after": after, "left_out": left_out, "made": made})
-
-
-def test_a_journal_says_what_was_left_out() -> None:
-    entry = entry_of(5, LeftOut(results={1: 0, 2: 300}, exchanges=1, summary="Tea is 3."))
-    state = state_of(read_entries([entry.model_dump(mode="json")]))
-    assert state.compactions == [entry]
-    assert state.compactions[0].left_out.unseen == {1}
