@@ -150,7 +150,7 @@ class Compaction(Frozen):
 
     Attributes:
         request: The request, by its number among those of the attempt's conversation, from 1.
-        results: Results of tools in whose place a line stands since then.
+        results: Results of tools that are left out since then, for a line or for the summary.
         cut: Results of tools of which the beginning and the end are left since then.
         exchanges: Answers, with the results of their calls, that a summary stands for since then.
         tokens_before: Of the conversation, estimated.

@@ -27,6 +27,7 @@ from ...errors import ContextTooSmallError, SwarmError
 from ...metrics.clock import run_time
 from ...models.answers.usage import ESTIMATED
 from ...models.remote import tracing_of
+from ...models.request_context import request_context
 from ...models.resolve import local_model, profile_of
 from ...store.attempt import Compaction, Usage
 from ...text import plural, tokens_of
@@ -196,12 +197,14 @@ class CompactingModel(WrapperModel):
         request = ModelRequest([UserPromptPart(prompt)], instructions=SUMMARY_INSTRUCTIONS)
         try:
             await budget.extend(budget.taken, tokens_of(SUMMARY_INSTRUCTIONS + prompt))
-            response = await model_request(
-                self.wrapped,
-                [request],
-                model_settings=settings,
-                instrument=tracing_of(self.wrapped),
-            )
+            # Whoever reads along would take it for what the step writes.
+            with request_context(streaming=None):
+                response = await model_request(
+                    self.wrapped,
+                    [request],
+                    model_settings=settings,
+                    instrument=tracing_of(self.wrapped),
+                )
         except (
             FallbackExceptionGroup,
             ModelAPIError,

@@ -10,15 +10,19 @@ from typing import Any
 
 import pytest
 from prefect_swarm import override_toolsets
+from prefect_swarm.cli.app import app
 from prefect_swarm.errors import Category
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.attempt import Attempt
+from prefect_swarm.store.events import TextEvent
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.tasks.subagent.conversation import SUMMARY_INSTRUCTIONS
 from provider_runs import ONCE, end_at, prose
 from provider_server import Asked, ProviderServer, Reply, provider_server
 from pydantic_ai.toolsets import FunctionToolset
+from run_events import kept_events
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
@@ -178,6 +182,9 @@ def test_what_is_left_out_is_counted_and_changes_seldom() -> None:
     assert 2 <= len(compactions) <= 60 // 4
     assert all(each.tokens_saved > 0 for each in compactions)
     assert compactions[0].results == len(replaced(asked[changed[0]]))
+    page = CliRunner().invoke(app, ["inspect", result.run_id, "--step", "S1"]).stdout
+    assert f"conversation made shorter {len(compactions)} times: " in page
+    assert " tool results left out" in page
 
 
 def test_where_lines_are_not_enough_the_oldest_answers_are_summarised() -> None:
@@ -205,6 +212,17 @@ def test_a_summary_is_asked_for_with_the_results_as_they_were() -> None:
     assert "Findings about thought 1." in asked.prompt
     assert _TASK in asked.prompt
     assert not asked.body.get("tools")
+
+
+def test_a_summary_is_not_shown_as_what_the_step_writes() -> None:
+    reply = Reading(24, thinks=lambda n: prose(f"thought {n}", 100))
+    with serving(reply) as server, override_toolsets(library=library(100)):
+        result = ended(server, stream_text=True)
+    assert result.status == "completed", attempt_of(result).error
+    assert reply.summaries > 0
+    written = [each.text for each in kept_events(result.run_id) if isinstance(each, TextEvent)]
+    assert "Tea is 3." in "".join(written)
+    assert _SUMMARY[:20] not in "".join(written)
 
 
 @pytest.mark.parametrize(
