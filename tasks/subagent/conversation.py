@@ -230,8 +230,8 @@ class CompactingModel(WrapperModel):
             left_out = self._journaled.left_out
             said = "There is no result of a tool that could be left out."
             if left_out != LeftOut():
-                lines = plural(len(left_out.unseen), "result")
-                said = f"That is so although {lines} of tools are left out and others are cut."
+                lines, cut = len(left_out.unseen), len(left_out.results) - len(left_out.unseen)
+                said = f"That is with {plural(lines, 'tool result')} left out and {cut} cut."
             return ContextTooSmallError(f"{small.problem} {said}", small.fix)
         except Exception as other:  # noqa: BLE001 - another model's error stands first
             return other
