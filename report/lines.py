@@ -25,6 +25,7 @@ __all__ = [
     "call_lines",
     "change_line",
     "changed_line",
+    "compaction_line",
     "cost_of",
     "cost_words",
     "decision_line",
@@ -136,6 +137,23 @@ def omission_line(attempt: Attempt) -> str:
         for part in attempt.left_out
     ]
     return "; ".join(parts)
+
+
+def compaction_line(attempt: Attempt) -> str:
+    """Say in a line what an attempt's model was sent less of; empty if it was sent everything."""
+    made = attempt.compactions
+    if not made:
+        return ""
+    parts: list[str] = []
+    if results := sum(each.results for each in made):
+        parts.append(f"{plural(results, 'tool result')} left out")
+    if cut := sum(each.cut for each in made):
+        parts.append(f"{plural(cut, 'tool result')} cut")
+    if exchanges := sum(each.exchanges for each in made):
+        parts.append(f"a summary in place of {plural(exchanges, 'answer')}")
+    saved = sum(each.tokens_saved for each in made)
+    times = "once" if len(made) == 1 else plural(len(made), "time")
+    return f"{times}: {', '.join(parts)}; about {saved:,} tokens saved"
 
 
 def gate_line(attempt: Attempt) -> list[str]:
