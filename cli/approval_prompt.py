@@ -29,7 +29,7 @@ from ..store.attempt import excerpt
 from ..store.protocol import RunStore
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
 from ..text import visible
-from .terminal.plan import estimate_line, print_plan
+from .terminal.plan import estimate_lines, print_plan
 from .terminal.printing import print_section, print_text
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ async def _ask(run: RunStore, question: Question) -> None:
 
 
 def _show(run: RunStore, question: Question) -> None:
-    from ..flows.plan_changes import options_of, read_compiled
+    from ..flows.plan_changes import current_plan, options_of, read_compiled
 
     # Standard output has the answer of the run, or its events.
     with redirect_stdout(sys.stderr):
@@ -219,7 +219,8 @@ def _show(run: RunStore, question: Question) -> None:
         if not _is_whole(question):
             print_text(f"That is too long to be approved here. {_read_whole(run.run_id, question)}")
         if question.asked == "plan" and compiled is not None:
-            print_text(estimate_line(compiled, options_of(run)))
+            for line in estimate_lines(current_plan(run), compiled, options_of(run)):
+                print_text(line)
 
 
 def _is_whole(question: Question) -> bool:

@@ -37,7 +37,7 @@ from .source import (
     read_source,
 )
 from .terminal.files import artifact_files, check_folder, extra_files, write_folder
-from .terminal.plan import estimate_line, extent_lines, print_plan
+from .terminal.plan import estimate_lines, print_plan
 from .terminal.printing import print_json, print_text
 from .terminal.session import check_output, run_and_report, say
 
@@ -210,9 +210,8 @@ def plan(
         print_text(mermaid(_dag(compiled)))
     else:
         print_plan(compiled)
-        for line in extent_lines(filled, options.max_attempts):
+        for line in estimate_lines(filled, compiled, options):
             print_text(line)
-        print_text(estimate_line(compiled, options))
     return 0
 
 

@@ -66,12 +66,25 @@ def _row(run: ListedRun) -> tuple[str, ...]:
         one_line(run.run_id, 40),
         f"{datetime.fromtimestamp(run.started_at):%Y-%m-%d %H:%M}",
         run.status,
-        "" if run.steps is None else f"{run.done or 0:,}/{run.steps:,}",
+        _done(run),
         "" if took is None else duration(took),
         "" if run.tokens is None else f"{run.tokens:,}",
         "" if run.usd is None else dollars(run.usd),
         one_line(run.damage or run.objective, 300),
     )
+
+
+def _done(run: ListedRun) -> str:
+    """Write how many steps are done, and how many instances of them, of as many as are known."""
+    if run.steps is None:
+        return ""
+    steps = f"{run.done or 0:,}/{run.steps:,}"
+    if not (run.instances or run.instances_done):
+        return steps
+    done = run.instances_done or 0
+    if run.instances is None:
+        return f"{steps} · {plural(done, 'instance')}"
+    return f"{steps} · {done:,}/{plural(run.instances, 'instance')}"
 
 
 def _print_hints(shown: list[ListedRun], *, more: bool) -> None:

@@ -15,7 +15,8 @@ from ..errors import RunDamagedError
 from ..metrics.clock import run_time
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, CompiledStep
-from ..plan.digests import step_digests, work_digest
+from ..plan.digests import step_digests, text_digest, work_digest
+from ..plan.items import full_text
 from ..plan.program_words import program_words
 from ..plan.review import Reviewer
 from ..plan.schedule_events import Approved, Ask, Edited, Rejected
@@ -33,8 +34,8 @@ from ..store.question import (
 from ..store.runs import open_run
 from ..store.step import StepState
 from ..text import dollars, fenced, one_line, plain_words, plural
-from .bounds import Estimate, estimate
 from .context import RunContext
+from .estimate import Estimate, estimate, is_varied
 
 __all__ = [
     "LOOK_S",
@@ -62,7 +63,7 @@ _FAR = re.compile(r"[^\S\n]{33,}")
 _MOST_EMPTY = 4
 
 
-def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Question:
+def plan_question(plan: CompiledPlan, estimated: tuple[Estimate, Estimate], at: float) -> Question:
     """Ask about a plan before anything of it starts."""
     return Question(
         id=PLAN_QUESTION,
@@ -74,12 +75,13 @@ def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Questio
     )
 
 
-def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
+def _plan_parts(plan: CompiledPlan, estimated: tuple[Estimate, Estimate]) -> Iterator[str]:
     """Write the steps with all that their models read: nothing is cut."""
     objective = _quoted(plan.objective).lstrip()
     yield objective if "`" in objective else f"**{objective}**"
-    money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
-    yield f"{plural(len(plan.steps), 'step')}, about {estimated.tokens:,} tokens{money}."
+    least, most = estimated
+    amounts = f"{_amount(least)}, up to {_amount(most)}" if is_varied(plan) else _amount(least)
+    yield f"{plural(len(plan.steps), 'step')}, about {amounts}."
     # Short ones stand in a list without gaps.
     parts = [line for step in plan.steps for line in _plan_lines(step)]
     for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
@@ -87,6 +89,11 @@ def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
     for agent, instructions in dict.fromkeys(_agents(plan.steps)):
         if instructions:
             yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
+
+
+def _amount(estimated: Estimate) -> str:
+    money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
+    return f"{estimated.tokens:,} tokens{money}"
 
 
 def _plan_lines(step: CompiledStep, within: str = "") -> Iterator[str]:
@@ -148,7 +155,7 @@ def step_question(step: CompiledStep, digest: str, at: float) -> Question:
         subject=digest,
         step=step.id,
         attempt=1,
-        title=f"{step.id} {one_line(step.agent, 40)}, before it begins",
+        title=f"{_name(step)}, before it begins",
         text=_step_text(step),
         at=at,
     )
@@ -170,7 +177,7 @@ def failure_question(record: StepState, digest: str, again: int, at: float) -> Q
         subject=digest,
         step=step.id,
         attempt=last.number,
-        title=f"{step.id} {one_line(step.agent, 40)} failed: {one_line(what, 100)}",
+        title=f"{_name(step)} failed: {one_line(what, 100)}",
         text=(
             f"{_step_text(step)}\n\n"
             f"Attempt {last.number} failed: {_quoted(excerpt(what, 2000))}{best}"
@@ -187,7 +194,7 @@ def plain_question(name: str, record: StepState, attempt: int, at: float) -> Que
         asked="call",
         step=step.id,
         attempt=attempt,
-        title=f"{step.id} {one_line(step.agent, 40)}, in the middle of attempt {attempt}",
+        title=f"{_name(step)}, in the middle of attempt {attempt}",
         text=_step_text(step),
         at=at,
     )
@@ -201,18 +208,42 @@ def _tools(step: CompiledStep) -> str:
     return f", with {', '.join(map(plain_words, step.tools))}" if step.tools else ""
 
 
+def _name(step: CompiledStep) -> str:
+    item = f" ({one_line(step.label, 60)})" if step.label else ""
+    return " ".join(filter(None, [f"{step.id}{item}", one_line(step.agent, 40)]))
+
+
+def _item(step: CompiledStep) -> str:
+    """Show the item that a member is done for, whole; of a document the name."""
+    if step.about is None:
+        return ""
+    text = step.about.source or full_text(step.about)
+    return f"\n\nIts item: {_quoted(text)}"
+
+
+def _inside(step: CompiledStep) -> str:
+    """Show the steps of the plan inside a step, and the instructions of who does them."""
+    parts = [line for inner in step.plan for line in _plan_lines(inner, f"{step.id}.")]
+    for agent, instructions in dict.fromkeys(_agents(step.plan)):
+        if instructions:
+            parts.append(f"The instructions of {plain_words(agent)}: {_quoted(instructions)}")
+    return "".join(f"\n\n{part}" for part in parts)
+
+
 def _step_text(step: CompiledStep) -> str:
     reads = f" It reads {', '.join(step.upstream)}." if step.upstream else ""
     tools = f" Its tools: {', '.join(map(plain_words, step.tools))}." if step.tools else ""
     says = f"\n\nIts instructions: {_quoted(step.instructions)}" if step.instructions else ""
     lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
-    who = f"{step.id}, by {plain_words(step.agent)} on tier {step.tier}.{reads}{tools}"
+    by = f", by {plain_words(step.agent)} on tier {step.tier}" if step.agent else ""
+    who = f"{step.id}{by}.{reads}{tools}{_item(step)}"
     theirs = "".join(
         f"\n\nThe instructions of {plain_words(each.agent)}: {_quoted(each.instructions)}"
         for each in _reviewers(step)
         if each.instructions
     )
-    return f"{_quoted(step.prompt).lstrip()}\n\n{who}{says}{lesson}{_reviews(step)}{theirs}"
+    asked = f"{_quoted(step.prompt).lstrip()}\n\n" if step.prompt else ""
+    return f"{asked}{who}{says}{lesson}{_reviews(step)}{theirs}{_inside(step)}"
 
 
 def _reviewers(step: CompiledStep) -> tuple[Reviewer, ...]:
@@ -264,6 +295,11 @@ LOOK_S = 0.5
 """Seconds between two looks for answers."""
 
 _logger = logging.getLogger("prefect_swarm.runs")
+
+
+def _member_subject(record: StepState) -> str:
+    """Return a hash of what a member is asked for, of its item, and of all that it reads."""
+    return text_digest(record.asked, work_digest(record.step))
 
 
 async def _pause() -> None:
@@ -400,8 +436,9 @@ class Asking:
     def _questions(self, command: Ask, begun: Sequence[str]) -> tuple[Question, ...]:
         at = self.clock()
         if not command.step:
-            plan, options = self.context.plan, self.context.options
-            asked = plan_question(plan, estimate(plan, options, price_of_name), at)
+            context = self.context
+            found = estimate(context.plan, context.sizes, context.options, price_of_name)
+            asked = plan_question(context.plan, found, at)
             return (self.approvals.ask(asked),)
         record = self.context.records[command.step]
         if command.begun:
@@ -411,7 +448,7 @@ class Asking:
                 or self.approvals.ask(plain_question(name, record, command.attempt, at))
                 for name in names
             )
-        digest = self._digests.get(command.step) or work_digest(record.step)
+        digest = self._digests.get(command.step) or _member_subject(record)
         if not record.attempts:
             return (self.approvals.ask(step_question(record.step, digest, at)),)
         again = self.context.restart_counts.get(command.step, 0)

@@ -343,4 +343,5 @@ def _attempt(
         tokens_saved=sum(candidate.result.tokens_saved for candidate in candidates),
         left_out=result.left_out,
         calls=result.calls,
+        compactions=result.compactions,
     )

@@ -1,4 +1,4 @@
-"""Bounds of a run and its calls, the remaining budget, and the estimate of a plan's cost."""
+"""Bounds of a run and its calls, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from ..metrics.clock import run_time
 from ..models.names import Price, Profile
-from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.schedule import ConcurrencyLimits
 from ..plan.task_ir import StepSettings, Tier, TierName
 from ..store.accounts import Accounts, Amount, Booking, Budget, Spending, admits
@@ -20,13 +19,10 @@ from .options import SwarmOptions, TierOptions
 __all__ = [
     "LEAST_ROOM",
     "MOST_ROOM",
-    "TYPICAL_ANSWER",
-    "Estimate",
     "Ledger",
     "Models",
     "call_limits",
     "concurrency_limits",
-    "estimate",
 ]
 
 
@@ -341,84 +337,3 @@ def concurrency_limits(options: SwarmOptions, models: Models) -> ConcurrencyLimi
 
 def _first(*values: T | None) -> T | None:
     return next((value for value in values if value is not None), None)
-
-
-TYPICAL_ANSWER = 700
-"""Tokens of an answer where nobody bounds it: about 500 words."""
-_TYPICAL_VERDICT = 150
-"""Tokens that a reviewer or a judge answers with, and about as many as they are asked with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Tokens of a run whose steps all succeed on their first attempt, and their price, if known.
-
-    All samples of that attempt are among them, with their reviews.
-    """
-
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-
-    @property
-    def tokens(self) -> int:
-        """Tokens read and written."""
-        return self.input_tokens + self.output_tokens
-
-
-def estimate(
-    plan: CompiledPlan, options: SwarmOptions, price_of: Callable[[str], Price | None]
-) -> Estimate:
-    """Estimate a plan: its prompts and what they read, and an answer of typical length each.
-
-    Args:
-        plan: What would run.
-        options: Which models the tiers have, and what bounds them.
-        price_of: The price of a model by its name.
-    """
-    read = written = 0
-    usd: float | None = 0.0
-    answers: dict[str, int] = {}
-    for step in plan.steps:
-        own = options.tiers.get(step.tier, TierOptions())
-        most = step.settings.max_output_tokens or own.max_output_tokens or options.max_output_tokens
-        answers[step.id] = min(most or TYPICAL_ANSWER, TYPICAL_ANSWER)
-        upstream = sum(answers[name] for name in step.upstream)
-        upstream += sum(tokens_of(text) for _, text in plan.inputs_of(step))
-        room = own.max_input_tokens or options.max_input_tokens
-        upstream = min(upstream, room) if room else upstream
-        reads = tokens_of(step.instructions) + tokens_of(step.prompt) + upstream
-        own_call = (step.model or options.model_of(step.tier), reads, answers[step.id])
-        samples = step.best_of.samples if step.best_of else 1
-        for model, in_, out in [own_call] * samples + _reviews(step, options, own_call):
-            price = price_of(model)
-            usd = None if usd is None or price is None else usd + price.of(in_, out)
-            read, written = read + in_, written + out
-    needed = {name for step in plan.steps for name in step.upstream}
-    ends = [tokens for name, tokens in answers.items() if name not in needed]
-    if plan.final_step is None and len(ends) > 1:
-        price = price_of(options.model_of("orchestrator"))
-        usd = None if usd is None or price is None else usd + price.of(sum(ends), TYPICAL_ANSWER)
-        read, written = read + sum(ends), written + TYPICAL_ANSWER
-    return Estimate(read, written, usd)
-
-
-def _reviews(
-    step: CompiledStep, options: SwarmOptions, reviewed: tuple[str, int, int]
-) -> list[tuple[str, int, int]]:
-    """Return model, tokens read and tokens written of each call that reviews or judges a step.
-
-    Args:
-        reviewed: The same of the step's own call.
-    """
-    _, reads, answer = reviewed
-    samples = step.best_of.samples if step.best_of else 1
-    calls: list[tuple[str, int, int]] = []
-    if review := step.review:
-        read = reads + answer + _TYPICAL_VERDICT
-        model = options.model_of(review.reviewer.tier)
-        calls += [(model, read, _TYPICAL_VERDICT)] * (review.votes * samples)
-    if step.best_of and (judge := step.best_of.judge):
-        read = reads + answer * samples + _TYPICAL_VERDICT
-        calls.append((options.model_of(judge.tier), read, _TYPICAL_VERDICT))
-    return calls

@@ -11,6 +11,7 @@ from prefect.client.schemas.objects import State
 
 from ..memory.store import Store
 from ..metrics.critical_path import critical_path, seconds_of, slacks
+from ..plan.bounds import Size
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.output import StepOutput
 from ..store.events import EventSink
@@ -136,6 +137,7 @@ class RunContext:
         prestarted: Requests that are made before the plan is complete.
         plan: The compiled plan; it has no steps before there is one, and more after a turn of the
             orchestrator's.
+        sizes: What its steps come to, by their ids.
         records: What is known of each step, by its id; members are added as steps are expanded.
         plan_state: The Prefect state that steps without upstream wait for.
         restart_counts: How often each step was begun again after its run had failed; see
@@ -155,6 +157,7 @@ class RunContext:
     toolsets: Catalogue = field(default_factory=Catalogue)
     memory: Store | None = None
     plan: CompiledPlan = _NO_PLAN
+    sizes: Mapping[str, Size] = field(default_factory=dict[str, Size])
     records: dict[str, StepState] = field(default_factory=dict[str, StepState])
     plan_state: State[Any] | None = None
     restart_counts: Mapping[str, int] = field(default_factory=dict[str, int])

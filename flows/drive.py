@@ -86,6 +86,7 @@ class Driver:
     _waits: bool = field(init=False, default=False)
     _person: asyncio.Task[None] | None = field(init=False, default=None)
     _turn: asyncio.Task[PlanExtended] | None = field(init=False, default=None)
+    _given_up: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
@@ -191,6 +192,7 @@ class Driver:
                 return
             event = turn.result()
             self._expansions.take_plan()
+            self._given_up.update(event.given_up)
             await self._advance(event)
             for step in event.given_up:
                 if self.context.records[step].now == "skipped":
@@ -237,7 +239,8 @@ class Driver:
 
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
         if task.cancelled():
-            self.context.records[step].end("cancelled")
+            if step not in self._given_up:
+                self.context.records[step].end("cancelled")
             return AttemptFinished(step, "cancelled")
         if error := task.exception():
             # SIGTERM, raised in what the step just did: it is meant for the run.
@@ -385,7 +388,9 @@ class Driver:
     def _report_end(self, event: AttemptFinished) -> None:
         record = self.context.records[event.step]
         attempt = record.attempts[-1] if record.attempts else None
-        self.context.emit(_ended(_ENDINGS[event.outcome], event.step, attempt, record.reason))
+        is_given_up = event.outcome == "cancelled" and event.step in self._given_up
+        kind = "skipped" if is_given_up else _ENDINGS[event.outcome]
+        self.context.emit(_ended(kind, event.step, attempt, record.reason))
 
 
 def _ended(kind: EndKind, step: str, attempt: Attempt | None, reason: str = "") -> EndedEvent:

@@ -39,11 +39,11 @@ from ..store.approvals import Approvals
 from ..store.events import ExpandedEvent, PlannedStep
 from ..store.question import Question, is_approval
 from ..store.step import StepState
-from ..tasks.subagent.request import tokens_of
-from ..text import dollars, plain_words, plural
+from ..text import plain_words, plural
 from ..untrusted.json_text import NoJsonError, read_json
 from .context import RunContext
-from .members import restore_members, set_members_aside
+from .estimate import least_of_members, shortage
+from .members import members_stored, restore_members, set_members_aside
 
 __all__ = ["Expansions", "StoredItems"]
 
@@ -339,9 +339,7 @@ class Expansions:
     ) -> Expanded:
         members = tuple(state.step for state in states.values())
         restored = await asyncio.to_thread(restore_members, self.context.run, states)
-        if problem := self._budget_problem(
-            [member for member in members if member.id not in restored]
-        ):
+        if not restored and (problem := await self._problem(step, members)):
             self.context.records[step.id].end(problem, Category.BUDGET)
             return Expanded(step.id, outcome="failed")
         self.context.records.update(states)
@@ -361,32 +359,30 @@ class Expansions:
             states[member.id] = StepState.of(member, step.id, asked)
         return states
 
+    async def _problem(self, step: CompiledStep, members: Sequence[CompiledStep]) -> str:
+        """Say why none of the members is begun; "" if they are.
+
+        Where something of them is done it is kept: what is left is refused one by one.
+        """
+        problem, run = self._budget_problem(members), self.context.run
+        if problem and await asyncio.to_thread(lambda: any(members_stored(run, step.id))):
+            return ""
+        return problem
+
     def _budget_problem(self, members: Sequence[CompiledStep]) -> str:
         """Say why the run can't afford to begin with so many members; "" if it can.
 
-        What each reads at the least is known: its instructions, its prompt and its item.
+        What they read at the least is known: instructions, prompts, items and inputs.
         """
-        ledger = self.context.ledger
+        context, ledger = self.context, self.context.ledger
         budget = ledger.budget
         if len(members) < 2 or (budget.max_tokens is None and budget.max_usd is None):
             return ""
-        options = self.context.options
-        tokens, usd = 0, 0.0
-        for member in members:
-            reads = sum(map(tokens_of, (member.instructions, member.prompt, member.item)))
-            price = ledger.prices.get(options.named(member.model) or options.model_of(member.tier))
-            tokens += reads
-            usd += price.of(reads, 0) if price else 0.0
-        count, spent = plural(len(members), "member"), ledger.spent
-        if budget.max_tokens is not None and spent.tokens + tokens > budget.max_tokens:
-            left = max(0, budget.max_tokens - spent.tokens)
-            return f"its {count} would read {tokens:,} tokens at least, and {left:,} are left"
-        if budget.max_usd is not None and spent.usd + usd > budget.max_usd:
-            left_usd = max(0.0, budget.max_usd - spent.usd)
-            return (
-                f"its {count} would cost {dollars(usd)} at least, and {dollars(left_usd)} is left"
-            )
-        return ""
+        needed = least_of_members(
+            members, context.plan, context.sizes, context.options, ledger.prices.get
+        )
+        problem = shortage(budget, ledger.spent, needed)
+        return problem and f"its {plural(len(members), 'member')} would {problem}"
 
     def _value_of(self, step: str | None) -> object:
         record = self.context.records.get(step or "")

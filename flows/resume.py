@@ -163,7 +163,8 @@ async def fork(
     )
     prepared = prepare_fork(run, plan, again, {**(changes or {}), **models})
     try:
-        return await prepared.begin()
+        with not_waiting():
+            return await prepared.begin()
     except PausedRun as error:
         raise waiting_error(error) from None
 
@@ -185,8 +186,9 @@ async def resume(
 ) -> SwarmResult:
     """Run what is left of a run, as the flow run it was; what had finished is not done again.
 
-    A run that is completed only has its result read. So has one that is partial, unless the failed
-    steps are to be tried again, or a bound that stopped one is changed.
+    A run that is completed only has its result read, also where it did without instances that
+    failed: a fork does them anew. So has one that is partial, unless the failed steps are to be
+    tried again, or a bound that stopped one is changed.
 
     Args:
         name: The run's id, or its flow run's.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
-from ..errors import Category, RunCancelledError, RunDamagedError
+from ..errors import BudgetExceededError, Category, RunCancelledError, RunDamagedError
 from ..gates import GateCache, gate_name, ready_for
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
@@ -18,6 +18,7 @@ from ..metrics.parl import turns_of_run
 from ..models.remote import open_models
 from ..models.request_context import refused_providers, waits_to
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
+from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import RunStatus
 from ..plan.step import Agent, placed_steps
 from ..plan.task_ir import TaskIR
@@ -40,6 +41,7 @@ from .bounds import concurrency_limits
 from .context import RunContext, frontier, needs_of_records, save_step, step_results
 from .control import RunControl, wait_events
 from .drive import Driver
+from .estimate import least_of_plan, shortage, sizes_of
 from .event_log import event_bus
 from .memory import Memories, facts_for, reads_facts, recall_for, store_of
 from .options import SwarmOptions
@@ -219,6 +221,7 @@ class Run:
         """Compile the plan, check what its steps need, and take what is done of them.
 
         Raises:
+            BudgetExceededError: The run can't afford what the plan reads at the least.
             GateError: A gate that a step has to pass can't run here.
             ToolsetError: A toolset that a step works with can't be had.
         """
@@ -233,7 +236,9 @@ class Run:
         if self.edits:
             keep_unchanged(folder, plan)
         self._restored = restore_steps(folder, records)
-        self.context = context = replace(self.context, plan=plan, records=records)
+        self.context = context = replace(
+            self.context, plan=plan, sizes=sizes_of(self.planned.plan, options), records=records
+        )
         replaced = sum(record.revision for record in records.values())
         replacements = Replacements(context, left=max(0, options.policy.replans - replaced))
         mitigations = self.recalled.mitigations if self.recalled else ()
@@ -245,11 +250,34 @@ class Run:
         self._driver = Driver(context, self._attempts, self._asking, self._restored, self._turns)
         has_pages = _has_plan(folder)
         folder.write_plan(PlanRecord(plan.to_json(), self.edits))
+        self._check_budget()
         if options.pages:
             live = LiveRun(
                 context, self.planned.planning, self.recalled, folder.about().started_at or 0.0
             )
             self._pages = RunPages(live, has_pages)
+
+    def _check_budget(self) -> None:
+        """Check that the run can afford what the steps read at the least that nothing is done of.
+
+        Raises:
+            BudgetExceededError: It can't.
+        """
+        context, ledger = self.context, self.context.ledger
+        accounts = ledger.accounts
+        bookings = (*accounts.settled.values(), *accounts.open_bookings.values())
+        begun = [each.step for each in bookings if is_step_id(each.step)]
+        # A fork has outputs that another run paid for.
+        begun += context.run.finished_steps()
+        done = self._restored.union(map(root_of, begun))
+        needed = least_of_plan(
+            context.plan, context.sizes, context.options, ledger.prices.get, done
+        )
+        if problem := shortage(ledger.budget, ledger.spent, needed):
+            raise BudgetExceededError(
+                f"{'The rest of the plan' if done else 'The plan'} would {problem}.",
+                f"{_RAISE} prefect-swarm resume {context.run.run_id} --max-tokens N",
+            )
 
     async def drive(self) -> RunStatus | Literal["edited"]:
         """Run the steps until all are over; `edited` if another plan takes this one's place.
@@ -348,7 +376,11 @@ class Run:
             if record.output is None and record.status == "failed" and not record.parent
         ]
         stopped = any(record.category is Category.BUDGET for record in records)
-        advice = f"{_RAISE} prefect-swarm resume {self.context.run.run_id} --max-tokens N"
+        ledger = self.context.ledger
+        has_money_alone = ledger.budget.max_usd is not None and ledger.budget.max_tokens is None
+        option = "--max-usd" if has_money_alone else "--max-tokens"
+        option = "--timeout-s" if ledger.is_over else option
+        advice = f"{_RAISE} prefect-swarm resume {self.context.run.run_id} {option} N"
         broke_off = self.planned.planning.broke_off
         broken = f"The plan broke off; what was complete of it was run. {broke_off}"
         parts = [

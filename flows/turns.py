@@ -40,6 +40,7 @@ from ..tasks.planner.turns import (
 from ..tasks.subagent.request import Exchange, SubagentRequest, prompt_of
 from .approval import Asking, turn_question
 from .context import RunContext, frontier
+from .estimate import least_of_members, shortage, sizes_of
 from .event_log import text_events
 from .memory import recall_for
 from .planning import plan_rules
@@ -180,7 +181,7 @@ class Turns:
         if turn is None or turn.edits != self.edits:
             turn = await self._asked(cause)
         plan = extend_plan(self.plan, turn.reply, self._rules)
-        added = await self._compiled(plan, turn) if turn.reply.steps else ()
+        added = await self._compiled(plan, turn.reply, turn.recall)
         given_up = self._given_up(turn.reply)
         if turn.waits:
             turn = await self._decided(turn, added, tuple(given_up))
@@ -212,6 +213,8 @@ class Turns:
             try:
                 reply = read_turn(text, self.plan, may_answer=cause == "over")
                 plan = extend_plan(self.plan, reply, self._rules, self._without_output())
+                recall = await self._recalled(plan, {step.id for step in reply.steps})
+                self._check_budget(plan, await self._compiled(plan, reply, recall))
             except PlanError as error:
                 problem = error
                 continue
@@ -225,7 +228,7 @@ class Turns:
                 seen=shown.seen,
                 without=failed if reply.steps else (),
                 edits=self.edits,
-                recall=await self._recalled(plan, {step.id for step in reply.steps}),
+                recall=recall,
                 waits=is_asked and bool(reply.steps or reply.given_up),
                 usage=usage,
                 work_s=work_s,
@@ -370,6 +373,7 @@ class Turns:
         context, reply = self.context, turn.reply
         steps = (*context.plan.steps, *added)
         context.plan = replace(context.plan, steps=steps, final_step=self.plan.final_step)
+        context.sizes = sizes_of(self.plan, context.options)
         context.records.update({step.id: StepState.of(step) for step in added})
         context.run.write_plan(PlanRecord(context.plan.to_json(), self.edits))
         for name, why in given_up.items():
@@ -392,14 +396,31 @@ class Turns:
         recall, _ = await recall_for(self.context, alone)
         return recall.steps if recall else ()
 
-    async def _compiled(self, plan: TaskIR, turn: StoredTurn) -> tuple[CompiledStep, ...]:
+    def _check_budget(self, plan: TaskIR, added: Sequence[CompiledStep]) -> None:
+        """Refuse steps of which it is certain that the run can't pay for them.
+
+        Raises:
+            PlanError: It can't.
+        """
+        context, ledger = self.context, self.context.ledger
+        sizes = sizes_of(plan, context.options)
+        extended = replace(context.plan, steps=(*context.plan.steps, *added))
+        needed = least_of_members(added, extended, sizes, context.options, ledger.prices.get)
+        if problem := shortage(ledger.budget, ledger.spent, needed):
+            raise PlanError(f"The assignments would {problem}.", "Assign less, or finish.")
+
+    async def _compiled(
+        self, plan: TaskIR, reply: TurnReply, recall: Sequence[StepRecall]
+    ) -> tuple[CompiledStep, ...]:
         """Compile the steps that a turn adds, and check what they need."""
+        if not reply.steps:
+            return ()
         options, toolsets = self.context.options, self.context.toolsets
         defaults = StepDefaults(options.max_attempts, options.gates)
-        compiled = compile_plan(plan, defaults, recall=turn.recall, toolsets=toolsets.names)
+        compiled = compile_plan(plan, defaults, recall=recall, toolsets=toolsets.names)
         await check_gates(compiled)
         await check_toolsets(compiled, toolsets, self.context.run)
-        names = {step.id for step in turn.reply.steps}
+        names = {step.id for step in reply.steps}
         return tuple(step for step in compiled.steps if step.id in names)
 
 

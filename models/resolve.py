@@ -269,8 +269,14 @@ def profile_of(model: Model) -> Profile:
     """
     if isinstance(model, FallbackModel):
         first, *others = map(profile_of, model.models)
-        sizes = [each.max_input_tokens for each in (first, *others) if each.max_input_tokens]
-        return first.model_copy(update={"max_input_tokens": min(sizes, default=None)})
+        every = (first, *others)
+        read = [each.max_input_tokens for each in every if each.max_input_tokens]
+        sizes = [each.context_tokens for each in every if each.context_tokens]
+        smallest = {
+            "max_input_tokens": min(read, default=None),
+            "context_tokens": min(sizes, default=None),
+        }
+        return first.model_copy(update=smallest)
     if (local := local_model(model)) is not None:
         return local.limits
     context = model.context_window

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from ..text import plural
 from ..untrusted.json_text import STEP_ID
+from .ids import parse_id
 from .program import ForEach
 from .task_ir import Step, TaskIR, final_step
 
@@ -21,8 +22,11 @@ __all__ = [
     "Extent",
     "ItemCount",
     "Range",
+    "Size",
     "extent_problem",
     "extents",
+    "size_at",
+    "sizes",
     "total",
 ]
 
@@ -76,26 +80,42 @@ class Extent:
         instances: How often a step that has no plan inside is done: once for each item and round.
         attempts: Attempts of all instances. Those that fail for reasons outside the model, and
             those that a person grants, are further ones.
-        requests: Calls of models: one an attempt, with its samples, its judge and its reviewers. A
-            call that uses tools is one, however many turns it takes. The orchestrator's own, for
-            the plan and the answer, aren't among them.
+        answers: Calls of the agent's model: one an attempt, and one for each further sample. A call
+            that uses tools is one, however many turns it takes.
+        judgements: Calls of judges, who choose among samples.
+        votes: Calls of reviewers.
     """
 
     instances: Range = Range()
     attempts: Range = Range()
-    requests: Range = Range()
+    answers: Range = Range()
+    judgements: Range = Range()
+    votes: Range = Range()
+
+    @property
+    def requests(self) -> Range:
+        """All calls of models but the orchestrator's own, for the plan and the answer."""
+        return self.answers + self.judgements + self.votes
 
     def __add__(self, other: Extent) -> Extent:
         """Return what both come to."""
         return Extent(
             self.instances + other.instances,
             self.attempts + other.attempts,
-            self.requests + other.requests,
+            self.answers + other.answers,
+            self.judgements + other.judgements,
+            self.votes + other.votes,
         )
 
     def times(self, count: Range) -> Extent:
         """Return what it comes to if it is done so many times."""
-        return Extent(self.instances * count, self.attempts * count, self.requests * count)
+        return Extent(
+            self.instances * count,
+            self.attempts * count,
+            self.answers * count,
+            self.judgements * count,
+            self.votes * count,
+        )
 
 
 def extents(plan: TaskIR, max_attempts: int, count: ItemCount | None = None) -> dict[str, Extent]:
@@ -110,7 +130,7 @@ def extents(plan: TaskIR, max_attempts: int, count: ItemCount | None = None) -> 
             it returns None, and where it is left out, a list in the plan is counted, as far as
             `where` and `key` let it be; anything else comes to 0 to `max_items`.
     """
-    return {name: sized.extent for name, sized in _sizes(plan, max_attempts, count).items()}
+    return {name: size.extent for name, size in sizes(plan, max_attempts, count).items()}
 
 
 def total(found: Mapping[str, Extent]) -> Extent:
@@ -125,11 +145,11 @@ def extent_problem(plan: TaskIR, count: ItemCount | None = None) -> str:
         plan: The plan.
         count: As for `extents`.
     """
-    sizes = _sizes(plan, 1, count)
-    most = _sum(sized.extent for sized in sizes.values()).instances.most
+    found = sizes(plan, 1, count)
+    most = _sum(size.extent for size in found.values()).instances.most
     if most <= MAX_INSTANCES:
         return ""
-    largest = sorted(sizes.items(), key=lambda item: -item[1].extent.instances.most)
+    largest = sorted(found.items(), key=lambda item: -item[1].extent.instances.most)
     shown = [_product(name, sized) for name, sized in largest[:_SHOWN] if sized.is_many]
     more = sum(sized.is_many for _, sized in largest[_SHOWN:])
     others = [f"and {plural(more, 'more such step')}"] if more else []
@@ -143,10 +163,13 @@ _MOST_FACTORS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized:
+class Size:
     """What a step comes to, and the factors of that.
 
     Attributes:
+        extent: All that it comes to each time that the plan around it is done.
+        own: What it comes to each time that it is done itself, without the steps inside it.
+        count: How often it is done; once for each item, where no condition keeps it from that.
         items: The items that it is done for, one factor a list; none if it isn't for each.
         rounds: The rounds of each item.
         inner: The steps of the plan inside it, by their ids.
@@ -154,9 +177,11 @@ class _Sized:
     """
 
     extent: Extent
+    own: Extent
+    count: Range
     items: tuple[Range, ...]
     rounds: Range
-    inner: Mapping[str, _Sized]
+    inner: Mapping[str, Size]
     may_skip: bool
 
     @property
@@ -165,60 +190,77 @@ class _Sized:
         return self.extent.instances.most > 1
 
 
-def _sum(found: Iterable[Extent]) -> Extent:
-    return sum(found, Extent())
-
-
-def _sizes(plan: TaskIR, max_attempts: int, count: ItemCount | None) -> dict[str, _Sized]:
+def sizes(plan: TaskIR, max_attempts: int, count: ItemCount | None = None) -> dict[str, Size]:
+    """Return the sizes of a plan's steps, by their ids; the arguments are those of `extents`."""
     attempts = plan.escalation.max_attempts or max_attempts
     return _sizes_of(plan.steps, Range(1, max(1, attempts)), count or _unknown)
+
+
+def size_at(found: Mapping[str, Size], step: str) -> Size | None:
+    """Return the size of the step that a member's id names, such as that of S2.S1 for S2[7].S1."""
+    size: Size | None = None
+    for level in parse_id(step):
+        if (size := found.get(level.step)) is None:
+            return None
+        found = size.inner
+    return size
+
+
+def _sum(found: Iterable[Extent]) -> Extent:
+    return sum(found, Extent())
 
 
 def _unknown(_: ForEach) -> None:
     return None
 
 
-def _sizes_of(steps: Sequence[Step], attempts: Range, count: ItemCount) -> dict[str, _Sized]:
-    sizes: dict[str, _Sized] = {}
+def _sizes_of(steps: Sequence[Step], attempts: Range, count: ItemCount) -> dict[str, Size]:
+    found: dict[str, Size] = {}
     for step in steps:
-        sizes[step.id] = _size(step, sizes, attempts, count)
-    return sizes
+        found[step.id] = _size(step, found, attempts, count)
+    return found
 
 
-def _size(step: Step, earlier: Mapping[str, _Sized], attempts: Range, count: ItemCount) -> _Sized:
-    inner: dict[str, _Sized] = {}
+def _size(step: Step, earlier: Mapping[str, Size], attempts: Range, count: ItemCount) -> Size:
+    inner: dict[str, Size] = {}
     if step.plan is not None:
         inner = _sizes_of(step.plan.steps, attempts, count)
         last = inner.get(step.plan.final_step or final_step(step.plan.steps) or "")
         # The steps inside have attempts, and the step around them has none of its own.
         may_have_no_output = last is None or last.may_skip
-        once = _sum(sized.extent for sized in inner.values())
-        once += _reviews(step, Range(0 if may_have_no_output else 1, 1))
+        own = _reviews(step, Range(0 if may_have_no_output else 1, 1))
     else:
-        requests = Range() if step.collect is not None else attempts + _samples(step)
-        once = Extent(_ONE, attempts, requests) + _reviews(step, attempts)
+        samples = _samples(step)
+        answers = Range() if step.collect is not None else attempts + samples
+        own = Extent(_ONE, attempts, answers, _judgements(step))
+        # A sample that its gates refuse isn't reviewed.
+        own += _reviews(step, attempts + Range(0, samples.most))
     rounds = Range(1, step.repeat.max_rounds) if step.repeat is not None else _ONE
     items = _items(step.for_each, earlier, count) if step.for_each is not None else ()
     may_skip = _may_skip(step, earlier)
-    times = reduce(Range.__mul__, items, rounds) * Range(0 if may_skip else 1, 1)
-    return _Sized(once.times(times), items, rounds, inner, may_skip)
+    done = reduce(Range.__mul__, items, Range(0 if may_skip else 1, 1))
+    once = own + _sum(size.extent for size in inner.values())
+    return Size(once.times(done * rounds), own, done, items, rounds, inner, may_skip)
 
 
 def _reviews(step: Step, passed: Range) -> Extent:
     """Return the reviews of so many artifacts."""
     votes = step.review.votes if step.review is not None else 0
-    return Extent(requests=Range(votes, votes) * passed)
+    return Extent(votes=Range(votes, votes) * passed)
 
 
 def _samples(step: Step) -> Range:
-    """Return the further requests of a first attempt; one sample that passes needs no judge."""
-    if step.best_of is None:
-        return Range()
-    more = step.best_of.samples - 1
-    return Range(more, more + (step.best_of.judge != "gates"))
+    """Return the further requests of a first attempt."""
+    more = step.best_of.samples - 1 if step.best_of is not None else 0
+    return Range(more, more)
 
 
-def _may_skip(step: Step, earlier: Mapping[str, _Sized]) -> bool:
+def _judgements(step: Step) -> Range:
+    """Return how often samples are judged; one that alone passes needs no judge."""
+    return Range(0, int(step.best_of is not None and step.best_of.judge != "gates"))
+
+
+def _may_skip(step: Step, earlier: Mapping[str, Size]) -> bool:
     """Whether its condition can skip a step, or those of all the steps that it needs."""
     if step.when is not None:
         return True
@@ -234,7 +276,7 @@ def _source(for_each: ForEach) -> str | None:
     return name if isinstance(name, str) and STEP_ID.fullmatch(name) else None
 
 
-def _items(for_each: ForEach, earlier: Mapping[str, _Sized], count: ItemCount) -> tuple[Range, ...]:
+def _items(for_each: ForEach, earlier: Mapping[str, Size], count: ItemCount) -> tuple[Range, ...]:
     source = earlier.get(_source(for_each) or "")
     if source is None or not source.items:
         return (_own_items(for_each, count),)
@@ -289,7 +331,7 @@ def _comparable(value: object) -> object:
     return value
 
 
-def _product(path: str, sized: _Sized) -> str:
+def _product(path: str, sized: Size) -> str:
     """Write what a step's instances are a product of, and what the largest step inside it has."""
     factors = [f"{_most(each.most)} items" for each in sized.items]
     if sized.rounds.most > 1:

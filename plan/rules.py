@@ -163,8 +163,8 @@ def _check_inner(plan: InnerPlan, name: str, scope: _Scope) -> None:
         )
 
 
-_OF_AGENTS = ("review", "best_of", "model")
-_OF_OUTPUTS = ("gates", "inputs", "timeout_s")
+_OF_AGENTS = ("review", "best_of", "model", "settings")
+_OF_OUTPUTS = ("output", "gates", "inputs", "timeout_s")
 
 
 def _check_work(step: Step, name: str, scope: _Scope) -> None:
@@ -199,9 +199,12 @@ def _check_reviewers(step: Step, name: str, agents: Mapping[str, Agent]) -> None
 def _check_without_agent(step: Step, name: str) -> None:
     what = "plan" if step.plan else "collect"
     others = _OF_OUTPUTS if step.plan else ("repeat", "for_each")
+    inner = (*_OF_AGENTS, *_OF_OUTPUTS)
     for field in ("collect", "agent", "prompt", *_OF_AGENTS, *others):
-        if field != what and getattr(step, field):
-            raise ValueError(f"step {name} has {what}, so it can't have {field}")
+        value = getattr(step, field)
+        if field != what and value and value != Step.model_fields[field].default:
+            inside = "; it belongs to a step inside" if step.plan and field in inner else ""
+            raise ValueError(f"step {name} has {what}, so it can't have {field}{inside}")
     if step.collect and (problem := collected_output_problem(step.collect, step.output)):
         raise ValueError(f"step {name}: {problem}")
     if step.collect and not step.depends_on:
@@ -220,6 +223,19 @@ def _check_items(step: Step, for_each: ForEach, name: str, around: _Around) -> N
             f"step {name} has its items from {items!r}, which is neither an earlier step nor an "
             f"input; the inputs are: {has}"
         )
+    if for_each.at and (what := _without_places(items, inputs)):
+        raise ValueError(
+            f"step {name} has `at` {for_each.at!r} beside items that are {what}: it points into "
+            "JSON that a step made or an input has; leave it out"
+        )
+
+
+def _without_places(items: str | Sequence[object], inputs: Collection[str] | None) -> str:
+    """Say what items are that no pointer leads to; "" where there is one that may."""
+    if not isinstance(items, str):
+        return "a list in the plan"
+    is_name = inputs is not None and items in inputs
+    return f"the inputs that {items!r} matches" if is_pattern(items) and not is_name else ""
 
 
 def _check_value_condition(condition: Condition | None, name: str, field: str) -> None:

@@ -21,7 +21,7 @@ from .pointers import (
     value_at,
 )
 
-__all__ = ["LONGEST_VALUE", "WrittenPrompt", "fields_in", "fields_problem", "written"]
+__all__ = ["LONGEST_VALUE", "WrittenPrompt", "fields_in", "fields_problem", "fixed_text", "written"]
 
 LONGEST_VALUE = 300
 """Characters of a value that stands in a prompt itself; a longer one is quoted below."""
@@ -48,6 +48,11 @@ def fields_in(prompt: str) -> tuple[str, ...]:
     """Return what a prompt names of an item, each once: `title`, `authors.0`, "" for all of it."""
     found = (place[2] for place in _PLACE.finditer(prompt))
     return tuple(dict.fromkeys(path[1:] for path in found if path is not None))
+
+
+def fixed_text(prompt: str) -> str:
+    """Return what a prompt has for every item: its text without the places."""
+    return _PLACE.sub("", prompt)
 
 
 def written(prompt: str, item: Item | None, index: int = 0, round_number: int = 0) -> WrittenPrompt:

@@ -10,7 +10,7 @@ from ..store.attempt import Attempt, Decision, ToolCall
 from ..store.result import Exploration
 from ..store.step import StepState
 from ..text import duration, one_line, plural
-from .lines import cost_of, decision_line, omission_line, outcome_line, run_figures
+from .lines import compaction_line, cost_of, decision_line, omission_line, outcome_line, run_figures
 from .page import (
     AttemptView,
     Block,
@@ -209,6 +209,8 @@ def attempt_lines(attempt: Attempt) -> list[str]:
         lines.append(f"best of {attempt.samples} samples")
     if left_out := omission_line(attempt):
         lines.append(f"not read in full: {left_out}")
+    if compacted := compaction_line(attempt):
+        lines.append(f"conversation made shorter {compacted}")
     if attempt.tokens_saved:
         lines.append(f"stopped early: {attempt.tokens_saved:,} tokens saved")
     if attempt.extraction and attempt.gates:

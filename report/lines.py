@@ -27,6 +27,7 @@ __all__ = [
     "call_lines",
     "change_line",
     "changed_line",
+    "compaction_line",
     "cost_of",
     "cost_words",
     "decision_line",
@@ -48,6 +49,7 @@ __all__ = [
     "timeline",
     "token_words",
     "why_words",
+    "without_line",
 ]
 
 
@@ -76,6 +78,19 @@ def taken_line(steps: Sequence[StepState]) -> str:
             by_run.setdefault(step.taken_from.run, []).append(step.id)
     parts = [f"{_some(names)} from run {run}" for run, names in by_run.items()]
     return f"Taken over: {'; '.join(parts)}." if parts else ""
+
+
+def without_line(result: SwarmResult) -> str:
+    """Say which members failed that a completed run does without, and how they are done anew.
+
+    "" if there are none. `resume` does nothing of a run that is completed.
+    """
+    failed = {step.id: step for step in result.steps if step.status == "failed"}
+    names = [name for name, step in failed.items() if step.parent and step.parent not in failed]
+    if result.status != "completed" or not names:
+        return ""
+    anew = f"prefect-swarm fork {result.run_id}"
+    return f"Done without {_some(names)}. To do what failed anew, and what reads it: {anew}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -124,6 +139,23 @@ def omission_line(attempt: Attempt) -> str:
         for part in attempt.left_out
     ]
     return "; ".join(parts)
+
+
+def compaction_line(attempt: Attempt) -> str:
+    """Say in a line what an attempt's model was sent less of; empty if it was sent everything."""
+    made = attempt.compactions
+    if not made:
+        return ""
+    parts: list[str] = []
+    if results := sum(each.results for each in made):
+        parts.append(f"{plural(results, 'tool result')} left out")
+    if cut := sum(each.cut for each in made):
+        parts.append(f"{plural(cut, 'tool result')} cut")
+    if exchanges := sum(each.exchanges for each in made):
+        parts.append(f"a summary in place of {plural(exchanges, 'answer')}")
+    saved = sum(each.tokens_saved for each in made)
+    times = "once" if len(made) == 1 else plural(len(made), "time")
+    return f"{times}: {', '.join(parts)}; about {saved:,} tokens saved"
 
 
 def gate_line(attempt: Attempt) -> list[str]:

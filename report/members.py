@@ -82,23 +82,17 @@ def _behind(step: str, members: Mapping[str, Sequence[_P]]) -> Iterable[_P]:
 def folded_states(steps: Sequence[StepState]) -> list[StepState]:
     """Return the plan's own steps, each with all attempts at its members, in their order."""
     members = by_parent(steps)
-    return [_joined(step, members) for step in members.get("", [])]
+    return [_joined(step, [*_behind(step.id, members)]) for step in members.get("", [])]
 
 
-def _joined(step: StepState, members: Mapping[str, Sequence[StepState]]) -> StepState:
-    if step.id not in members:
+def _joined(step: StepState, inside: Sequence[StepState]) -> StepState:
+    """Return a step with all attempts at what is inside it, in their order."""
+    if not inside:
         return step
-    inside = list(_behind(step.id, members))
-    return step.model_copy(
-        update={
-            "attempts": _in_order(attempt for each in inside for attempt in each.attempts),
-            "critical": step.critical or any(each.critical for each in inside),
-        }
-    )
-
-
-def _in_order(attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
-    return tuple(sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.ended_at)))
+    attempts = [attempt for each in inside for attempt in each.attempts]
+    attempts.sort(key=lambda attempt: (attempt.started_at, attempt.ended_at))
+    is_critical = step.critical or any(each.critical for each in inside)
+    return step.model_copy(update={"attempts": tuple(attempts), "critical": is_critical})
 
 
 def folded(steps: Sequence[StepView], within: str = "") -> tuple[StepView, ...]:
@@ -116,13 +110,8 @@ def _with_members(step: StepView, members: Mapping[str, Sequence[StepView]]) -> 
     own = members.get(step.id)
     if not own:
         return step
-    inside = list(_behind(step.id, members))
-    state = step.state.model_copy(
-        update={
-            "attempts": _in_order(attempt for each in inside for attempt in each.state.attempts),
-            "critical": step.state.critical or any(each.state.critical for each in inside),
-        }
-    )
+    inside = [*_behind(step.id, members)]
+    state = _joined(step.state, [each.state for each in inside])
     statuses: Counter[StepStatus] = Counter(each.status for each in own)
     failed = tuple(each.id for each in own if each.status == "failed")
     running = tuple(each.running for each in inside if each.running is not None)
@@ -229,9 +218,10 @@ def lane_states(steps: Sequence[StepState]) -> list[tuple[StepState, int]]:
     members = by_parent(steps)
     found: list[tuple[StepState, int]] = []
     for step in members.get("", []):
-        ran = [each for each in _behind(step.id, members) if each.attempts]
+        inside = [*_behind(step.id, members)]
+        ran = [each for each in inside if each.attempts]
         if len(ran) > MOST_LANES:
-            found.append((_joined(step, members), len(ran)))
+            found.append((_joined(step, inside), len(ran)))
         else:
             found += [(each, 0) for each in ran or [step]]
     return found

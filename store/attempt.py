@@ -19,6 +19,7 @@ __all__ = [
     "EXCERPT_CHARS",
     "Action",
     "Attempt",
+    "Compaction",
     "Decision",
     "Omission",
     "ShownAttempt",
@@ -144,6 +145,31 @@ class Omission(Frozen):
     summarised: bool = False
 
 
+class Compaction(Frozen):
+    """A conversation made shorter before a request, since it came near its model's context.
+
+    Attributes:
+        request: The request, by its number among those of the attempt's conversation, from 1.
+        results: Results of tools that are left out since then, for a line or for the summary.
+        cut: Results of tools of which the beginning and the end are left since then.
+        exchanges: Answers, with the results of their calls, that a summary stands for since then.
+        tokens_before: Of the conversation, estimated.
+        tokens_after: Of what was sent instead, estimated.
+    """
+
+    request: Count
+    results: Count = 0
+    cut: Count = 0
+    exchanges: Count = 0
+    tokens_before: Count
+    tokens_after: Count
+
+    @property
+    def tokens_saved(self) -> int:
+        """Tokens that the request, and each one after it, doesn't read."""
+        return max(0, self.tokens_before - self.tokens_after)
+
+
 class Attempt(Frozen):
     """One try at a step. `queue_s` is how long it waited for the model's turn.
 
@@ -174,6 +200,7 @@ class Attempt(Frozen):
     tokens_saved: int = Field(default=0, description="By ending what was certain to fail.")
     left_out: tuple[Omission, ...] = Field(default=(), description="Of what it was to read.")
     calls: tuple[ToolCall, ...] = Field(default=(), description="Of tools.")
+    compactions: tuple[Compaction, ...] = Field(default=(), description="Of its conversation.")
     decision: Decision | None = None
 
     @property

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict
 
 from ..data_types import Count, Finite, Moment, moment_of
+from ..plan.ids import is_step_id, parent_of
 from ..settings import home
 from ..untrusted.folder import MOST_TEXT_BYTES, FolderReader, UntrustedFolder, damage_of
 from ..untrusted.json_text import STEP_ID, read_object
@@ -94,6 +95,9 @@ class ListedRun:
         started_at: Seconds since 1970; the folder's own time where the run's can't be read.
         steps: How many its plan has; None if it had none yet.
         done: How many of them have their output.
+        instances: How often steps with members are to be done: once for each item, round and step
+            inside. None until the run has ended, since only then all of them are known.
+        instances_done: How many of these have their output.
         makespan_s, tokens, usd: What it took; None if it hasn't ended or is not known.
         running_s: Seconds since the process that executes it began to; None if none does.
         damage: What can't be read; "" if all can.
@@ -110,6 +114,8 @@ class ListedRun:
     usd: float | None = None
     damage: str = ""
     done: int | None = None
+    instances: int | None = None
+    instances_done: int | None = None
     running_s: float | None = None
 
 
@@ -209,10 +215,14 @@ def _listed(run: _Beginning) -> ListedRun:
     path = run.folder / RESULT
     try:
         result = _read(run.folder, RESULT, _Result)
+        parents = {step.parent for step in result.steps}
+        instances = [step for step in result.steps if step.parent and step.id not in parents]
         return run.ended(
             result.status,
             steps=sum(not step.parent for step in result.steps),
             done=sum(step.status == "succeeded" and not step.parent for step in result.steps),
+            instances=len(instances),
+            instances_done=sum(step.status == "succeeded" for step in instances),
             makespan_s=result.metrics.makespan_s,
             tokens=result.cost.tokens,
             usd=result.cost.money_usd,
@@ -225,20 +235,26 @@ def _listed(run: _Beginning) -> ListedRun:
 
 def _unfinished(run: _Beginning) -> ListedRun:
     """Return how far a run without a result is, by its plan and the outputs that are there."""
-    steps = done = None
+    steps = done = instances = None
     with suppress(OSError, ValueError):
         steps = len(_read(run.folder, PLAN, _Plan).steps)
-        made = (name.removesuffix(".txt") for name in _names(run.folder, name_of("output")))
+        made = [name.removesuffix(".txt") for name in _names(run.folder, name_of("output"))]
         done = sum(STEP_ID.fullmatch(name) is not None for name in made)
+        parents = {name: parent_of(name) for name in made if is_step_id(name)}
+        with_members = {*parents.values()}
+        instances = sum(name not in with_members for name, parent in parents.items() if parent)
     if is_locked(FolderReader(run.folder)):
         # The lock is written when it is taken.
         running_s = max(0.0, time.time() - _changed_at(run.folder / LOCK))
-        return run.ended("running", steps=steps, done=done, running_s=running_s)
+        return run.ended(
+            "running", steps=steps, done=done, instances_done=instances, running_s=running_s
+        )
     try:
         asks = _asks(run.folder)
     except OSError as error:
         return run.ended("damaged", f"{run.folder}: {damage_of(error)}")
-    return run.ended("waiting" if asks else "stopped", steps=steps, done=done)
+    status: RunStatus = "waiting" if asks else "stopped"
+    return run.ended(status, steps=steps, done=done, instances_done=instances)
 
 
 class _Read(BaseModel):
@@ -255,6 +271,7 @@ class _About(_Read):
 
 class _Step(_Read):
     status: str
+    id: str = ""
     parent: str = ""
 
 

@@ -29,6 +29,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelling, Crashed, InfrastructurePending, Pending, Running, Submitting
 from prefect_swarm import swarm_flow
 from prefect_swarm.cli.app import app
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
@@ -43,6 +44,18 @@ MOST_CRASHES = 10
 HEARTBEAT_S = 1.0
 BEGUN = (Pending, Submitting, InfrastructurePending, Running)
 PLAN = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})
+ITEMS = [*"abcde"]
+FOR_EACH = parse_plan(
+    {
+        "objective": PLAN.objective,
+        "agents": [{"name": "Reader", "system_prompt": "You read closely."}],
+        "steps": [
+            {"id": "S1", "agent": "Reader", "prompt": "{item}", "for_each": {"items": ITEMS}},
+            {"id": "S2", "collect": "list", "depends_on": ["S1"]},
+        ],
+        "final_step": "S2",
+    }
+)
 
 pytestmark = pytest.mark.slow
 
@@ -82,19 +95,28 @@ class Stage:
     folder: Path
     held: dict[str, threading.Event] = field(default_factory=dict[str, threading.Event])
 
-    def start(self, objective: str, *, job: dict[str, Any] | None = None, **options: Any) -> UUID:
+    def start(
+        self,
+        objective: str,
+        *,
+        job: dict[str, Any] | None = None,
+        plan_of_it: TaskIR = PLAN,
+        **options: Any,
+    ) -> UUID:
         """Start a deployment's run, whose steps' prompts begin with its objective."""
-        plan: dict[str, Any] = {**PLAN.model_dump(mode="json"), "objective": objective}
+        plan: dict[str, Any] = {**plan_of_it.model_dump(mode="json"), "objective": objective}
         for step in plan["steps"]:
-            step["prompt"] = f"{objective}: {step['id']}"
+            if not step.get("collect"):
+                what = "{item}" if step.get("for_each") else step["id"]
+                step["prompt"] = f"{objective}: {what}"
         chosen = {"model": self.provider.name(), "memory": False, **options}
         given = {"objective": objective, "plan": plan, "options": chosen}
         return start_deployment("swarm/swarm", given, job)
 
     def asked(self, objective: str) -> list[str]:
-        """The steps that were asked for, in their order."""
+        """The steps or items that were asked for, in their order."""
         prompts = [asked.prompt for asked in self.provider.asked]
-        return re.findall(rf"\b{objective}: (S\d)", "\n".join(prompts))
+        return re.findall(rf"\b{objective}: (\w+)", "\n".join(prompts))
 
 
 def automations(folder: Path) -> Path:
@@ -165,6 +187,7 @@ class Scenario:
     results: Path
     late: list[str]
     killed: UUID
+    killed_among_items: UUID
     never_began: UUID
     suspended: UUID
     cancelling: UUID
@@ -180,6 +203,7 @@ def scenario(stage: Stage) -> Iterator[Scenario]:
     late = states_of(runs_of_deployment("nightly")[0].id)
 
     stage.held["killed: S2"] = threading.Event()
+    stage.held["items: c"] = threading.Event()
     once = stage.folder / "once"
     first = f"sh -c 'mkdir {once} && exec sleep 600; exec {sys.executable} -m prefect.engine'"
     with stage.server.worker() as worker:
@@ -187,11 +211,14 @@ def scenario(stage: Stage) -> Iterator[Scenario]:
         wait_until(suspended, "Suspended")
         wait_until(runs_of_deployment("nightly")[0].id, "Completed")
         killed = stage.start("killed")
+        among_items = stage.start("items", plan_of_it=FOR_EACH, max_concurrency=1)
         never_began = stage.start("never began", job={"command": first})
         wait_for(lambda: stage.asked("killed") == ["S1", "S2"], "the second step")
+        wait_for(lambda: stage.asked("items") == ["a", "b", "c"], "the third item")
         wait_for(once.is_dir, "the process that never begins")
         kill_tree(worker.pid)
     stage.held["killed: S2"].set()
+    stage.held["items: c"].set()
 
     begun = {state.__name__: stage.start(state.__name__) for state in BEGUN}
     cancelling = stage.start("cancelling")
@@ -207,7 +234,16 @@ def scenario(stage: Stage) -> Iterator[Scenario]:
     with stage.server.worker():
         long = stage.start("long")
         yield Scenario(
-            stage, results, late, killed, never_began, suspended, cancelling, long, begun
+            stage,
+            results,
+            late,
+            killed,
+            among_items,
+            never_began,
+            suspended,
+            cancelling,
+            long,
+            begun,
         )
 
 
@@ -241,6 +277,19 @@ def test_a_run_of_a_killed_worker_goes_on_and_asks_for_no_finished_step_again(
     assert after[:2] == ["Crashed", "AwaitingRetry"], states
     assert states.count("Running") == 2, states
     assert scenario.stage.asked("killed") == ["S1", "S2", "S2"]
+
+
+def test_a_run_of_a_killed_worker_goes_on_with_the_items_that_were_not_done(
+    scenario: Scenario,
+) -> None:
+    wait_until(scenario.killed_among_items, "Completed")
+    assert "Crashed" in states_of(scenario.killed_among_items)
+    assert scenario.stage.asked("items") == ["a", "b", "c", "c", "d", "e"]
+    result = RunFolder.find(str(scenario.killed_among_items)).result()
+    assert result is not None
+    ids = ["S1", *(f"S1[{number}]" for number, _ in enumerate(ITEMS, 1)), "S2"]
+    assert [(step.id, step.status) for step in result.steps] == [(n, "succeeded") for n in ids]
+    assert json.loads(result.answer) == ["An answer."] * len(ITEMS)
 
 
 def test_a_run_whose_worker_died_before_it_began_goes_on(scenario: Scenario) -> None:

@@ -33,7 +33,9 @@ from .journal import (
     CallJournal,
     CallKey,
     Committed,
+    Compacted,
     JournalState,
+    LeftOut,
     Messages,
     Reserved,
     conversation_of,
@@ -85,6 +87,7 @@ class JournaledCalls:
         takes_pictures: Whether the model is shown the pictures of tools.
         calls: What was called so far, by its number, for people.
         messages: The conversation as an earlier process left it, to its last answer.
+        compactions: What its model was sent less of, by whatever process, in their order.
     """
 
     run: RunStore
@@ -100,6 +103,7 @@ class JournaledCalls:
     clock: Callable[[], float] = run_time
     calls: dict[int, ToolCall] = field(init=False)
     messages: list[ModelMessage] = field(init=False)
+    compactions: list[Compacted] = field(init=False)
     _before: JournalState = field(init=False)
     _written: int = field(init=False)
     _verdicts: dict[CallKey, CallVerdict] = field(
@@ -115,6 +119,7 @@ class JournaledCalls:
         read = conversation_of(self._before)
         self._written = len(read)
         self.messages = with_own_history(read)
+        self.compactions = [*self._before.compactions]
         self.calls = earlier_calls(self._before, self.messages, self.secrets)
         lost = tools_astray(self._before, read)
         self._before.astray = lost | self.journal.lost_before()
@@ -130,6 +135,20 @@ class JournaledCalls:
     def called(self) -> dict[str, str]:
         """The names by which the model called tools before, and the toolset of each."""
         return self._before.called
+
+    @property
+    def left_out(self) -> LeftOut:
+        """What the model isn't sent of its conversation."""
+        return self.compactions[-1].left_out if self.compactions else LeftOut()
+
+    def compact(self, entry: Compacted) -> None:
+        """Write down what the model is sent less of, before it is sent it.
+
+        Raises:
+            StorageError: It can't be written, so a resumed run would send something else.
+        """
+        self.journal.write(entry)
+        self.compactions.append(entry)
 
     def note(
         self, messages: Sequence[ModelMessage], toolsets: Mapping[str, str] = MappingProxyType({})
@@ -195,7 +214,7 @@ class JournaledCalls:
                 why = self._answers[key].why
                 raise self._refusal(shown, f"{_REJECTED}{f' {why}' if why else ''}")
             case "repeated":
-                raise self._refusal(shown, repeats(messages).text)
+                raise self._refusal(shown, repeats(messages, self.left_out.unseen).text)
             case _:
                 return await self._make(key, shown, server, part, definition, make)
 
@@ -207,7 +226,8 @@ class JournaledCalls:
     ) -> None:
         """Decide about all calls of the last answer, before any of them is begun."""
         keys = zip(last_call_keys(messages), calls_of(messages), strict=True)
-        approvals, repeated = Approvals(self.run), repeats(messages).calls
+        approvals = Approvals(self.run)
+        repeated = repeats(messages, self.left_out.unseen).calls
         wanted = [
             replace(
                 self._wanted(key, part, tools[part.tool_name], approvals),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 
 from ..data_types import Frozen
 from ..errors import RunDamagedError, UncertainCallError
+from ..store.attempt import Compaction, Usage
 from ..store.protocol import Journal, RunStore
 from ..text import count_in
 from ..untrusted.json_text import read_object
@@ -22,8 +24,10 @@ __all__ = [
     "CallJournal",
     "CallKey",
     "Committed",
+    "Compacted",
     "Entry",
     "JournalState",
+    "LeftOut",
     "Messages",
     "Reserved",
     "call_keys",
@@ -96,7 +100,46 @@ class Committed(Frozen):
     seconds: float = 0.0
 
 
-Entry = Messages | Reserved | Committed
+class LeftOut(Frozen):
+    """What a model is not sent of its conversation any more.
+
+    Attributes:
+        results: Characters that are left of results, by the numbers of their calls; 0 where a line
+            stands in a result's place, or the summary.
+        exchanges: How many answers at the beginning, with the results of their calls, the summary
+            stands for.
+    """
+
+    results: dict[int, int] = Field(default_factory=dict[int, int])
+    exchanges: int = Field(default=0, ge=0)
+    summary: str = ""
+
+    @property
+    def unseen(self) -> frozenset[int]:
+        """The calls whose results the model can't read any more, by their numbers."""
+        return frozenset(number for number, left in self.results.items() if not left)
+
+
+class Compacted(Frozen):
+    """The conversation is sent shorter from here on; the journal has all of it as before.
+
+    Attributes:
+        after: How many messages the conversation had.
+        left_out: All that is left out from here on, what was left out before among it.
+        refused: Tokens of a request that the model refused as too large, as its provider counts.
+        usage: What the summary took.
+    """
+
+    kind: Literal["compacted"] = "compacted"
+    at: float
+    after: int
+    left_out: LeftOut
+    made: Compaction
+    refused: int | None = None
+    usage: Usage = Usage()
+
+
+Entry = Messages | Reserved | Committed | Compacted
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Discriminator("kind")])
 
 
@@ -106,6 +149,7 @@ class JournalState:
 
     Attributes:
         messages: The conversation up to the last answer, as pydantic-ai writes it.
+        compactions: What was left out of it before requests, in their order.
         committed: Results by their calls.
         reserved: How often each call was begun, those that came to an end among them.
         toolsets: The toolsets of the calls that were begun.
@@ -116,6 +160,7 @@ class JournalState:
     """
 
     messages: list[Any] = field(default_factory=list[Any])
+    compactions: list[Compacted] = field(default_factory=list[Compacted])
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
     reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
     toolsets: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
@@ -206,6 +251,10 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
                 if known <= len(state.messages):
                     # Who wrote it could read so many; what was written before goes on otherwise.
                     state.messages[known:] = entry.messages
+                    # What was left out of what is no part of it any more isn't either.
+                    state.compactions = [
+                        each for each in state.compactions if each.after <= known + 1
+                    ]
                     state.called |= entry.toolsets
             case Reserved():
                 state.reserved[entry.key] += 1
@@ -213,6 +262,8 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
                 state.called[entry.key.tool] = entry.toolset
             case Committed():
                 state.committed.setdefault(entry.key, entry)
+            case Compacted():
+                state.compactions.append(entry)
     return state
 
 
@@ -298,15 +349,18 @@ def _unknown(error: RunDamagedError) -> UncertainCallError:
 def stored_answers(run: RunStore, key: str) -> int:
     """Return how many answers of its model the journal of an attempt has; 0 where it has none.
 
+    Summaries of its conversation are answers, too.
+
     Args:
         key: The attempt's cache key: flow run, plan's hash, attempt's name and request's hash.
     """
     attempt, _, asked_hash = key.split(".", 2)[-1].rpartition(".")
     try:
-        messages = CallJournal(run, attempt, asked_hash).read().messages
+        state = CallJournal(run, attempt, asked_hash).read()
     except UncertainCallError:
         return 0
-    return sum(message.get("kind") == "response" for message in messages)
+    answers = sum(message.get("kind") == "response" for message in state.messages)
+    return answers + sum(each.usage.requests for each in state.compactions)
 
 
 def _entries(lines: Iterable[str]) -> tuple[list[Entry], int]:
@@ -329,8 +383,12 @@ def _reservations(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
     return Counter(entry.key for entry in entries if isinstance(entry, Reserved)), broken
 
 
+_ATTEMPT = re.compile(r"(?P<step>.+?)\.(?P<number>[0-9]+)(?:\.[0-9]+)?-[^-]*")
+"""The name of a journal: step, attempt, sample and request. Of members the step has points too."""
+
+
 def _attempt_of(name: str) -> tuple[str, int]:
     """The step and the number of the attempt that a journal is of, by its name."""
-    step, _, rest = name.partition(".")
-    number = rest.partition("-")[0].partition(".")[0]
-    return step, count_in(number) or 0
+    if (found := _ATTEMPT.fullmatch(name)) is None:
+        return name, 0
+    return found["step"], count_in(found["number"]) or 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,7 +70,7 @@ class Repeats:
                 return "This call was made too often. No more tools can be called: answer now."
 
 
-def repeats(messages: Sequence[ModelMessage]) -> Repeats:
+def repeats(messages: Sequence[ModelMessage], unseen: Collection[int] = ()) -> Repeats:
     """Say what to do about the calls of a conversation's last answer.
 
     It is the same before they are made and after: their own results don't count.
@@ -80,17 +80,25 @@ def repeats(messages: Sequence[ModelMessage]) -> Repeats:
     may be asked as often as the attempt may call. The first answer with such a call is
     reason to tell the model, the next to take the tools away. It follows from the messages alone,
     so a process that continues an attempt decides the same.
+
+    Args:
+        messages: The whole conversation.
+        unseen: Numbers of calls, from 1, whose results the model isn't sent any more: to make them
+            again is no repetition.
     """
     results = _results(messages)
     counts: dict[_Call, list[str]] = {}
     found: list[tuple[int, ...]] = []
+    number = 0
     for message in messages:
         if not isinstance(message, ModelResponse):
             continue
         turn = len(found)
         found.append(tuple(_too_many(message, counts)))
         for position, part in enumerate(message.tool_calls):
-            if (result := results.get((turn, position))) is not None:
+            number += 1
+            result = results.get((turn, position))
+            if result is not None and number not in unseen:
                 counts.setdefault(_key(part), []).append(result)
     if not found or not found[-1]:
         return Repeats()

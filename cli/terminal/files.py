@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from ...errors import InputError, StorageError
 from ...files import READABLE, file_problem, storage_error, write_atomically
 from ...gates.python.layout import file_blocks
-from ...plan.ids import planned_id, root_of
+from ...plan.collect import COLLECTED_KINDS
+from ...plan.ids import parse_id, root_of
 from ...plan.output import SUFFIXES, OutputKind
 from ...plan.task_ir import Step, final_step
 from ...store.result import SwarmResult
@@ -65,35 +67,68 @@ def artifact_files(
     """Return the files that a run makes, by their paths in the folder. Pure.
 
     The answer is `answer.md`, or has the suffix of the kind of the step that it is the output of. A
-    step's artifact is named after its id and agent: `S1-physicist.py`. An artifact of kind `files`
-    is a folder of that name, with the files in it.
+    step's artifact is named after its id and agent: `S1-physicist.py`. A table that was joined is
+    CSV. An artifact of kind `files` is a folder of that name, with the files in it.
 
     Args:
         result: How the run ended.
         outputs: The whole outputs of its steps, by their ids.
         is_json: Whether the answer was asked for as JSON.
     """
-    kinds = _kinds(result.plan.steps)
+    lists = {step.parent for step in result.steps if _is_instance(step.id)}
     files: dict[str, str] = {}
     last = result.plan.final_step or final_step(result.plan.steps)
     if result.answer.strip():
         is_last = last is not None and outputs.get(last, "").strip() == result.answer.strip()
-        kind: OutputKind = kinds[last] if last is not None and is_last else "text"
-        files[f"answer{'.json' if is_json else SUFFIXES[kind]}"] = result.answer
+        made = _made(result.plan.steps, last, lists) if last is not None and is_last else "text"
+        files[f"answer{'.json' if is_json else _SUFFIXES[made]}"] = result.answer
     for step in result.steps:
         if step.id in outputs:
-            files |= _artifact(step, kinds.get(planned_id(step.id), "text"), outputs[step.id])
+            made = _made(result.plan.steps, step.id, lists)
+            files |= _artifact(step, made, outputs[step.id])
     return files
 
 
-def _kinds(steps: Iterable[Step], prefix: str = "") -> dict[str, OutputKind]:
-    """Return the kinds of the outputs of steps, and of those of plans inside them."""
-    kinds: dict[str, OutputKind] = {}
-    for step in steps:
-        kinds[prefix + step.id] = step.output.kind
-        if step.plan is not None:
-            kinds |= _kinds(step.plan.steps, f"{prefix}{step.id}.")
-    return kinds
+_Made = OutputKind | Literal["table"]
+_SUFFIXES: Mapping[_Made, str] = {**SUFFIXES, "table": ".csv"}
+
+
+def _is_instance(step: str) -> bool:
+    level = parse_id(step)[-1]
+    return bool(level.items) and not level.round
+
+
+def _made(steps: Sequence[Step], name: str, lists: Collection[str]) -> _Made:
+    """Return what a step or a member makes: the kind of its output, or a table.
+
+    Args:
+        steps: The steps of the plan.
+        name: The id.
+        lists: Ids of what has instances.
+    """
+    *around, level = parse_id(name)
+    for each in around:
+        inner = _named(steps, each.step)
+        steps = inner.plan.steps if inner is not None and inner.plan is not None else ()
+    step = _named(steps, level.step)
+    if step is None:
+        return "text"
+    made: _Made = step.output.kind
+    if step.collect is not None:
+        made = "table" if step.collect == "table" else COLLECTED_KINDS[step.collect]
+    elif step.plan is not None:
+        last = step.plan.final_step or final_step(step.plan.steps)
+        made = _made(step.plan.steps, last, ()) if last is not None else "text"
+    if step.repeat is not None and step.repeat.until == "no_new_items" and not level.round:
+        made = "json"
+    if name in lists or (step.for_each is not None and not level.items):
+        # Outputs of instances are joined to a list where they are JSON, and to a text where not.
+        return "json" if made == "json" else "text"
+    return made
+
+
+def _named(steps: Iterable[Step], name: str) -> Step | None:
+    return next((step for step in steps if step.id == name), None)
 
 
 def extra_files(
@@ -121,13 +156,13 @@ def _name(step: StepState) -> str:
     return f"{root_of(step.id)}/{name}" if step.parent else name
 
 
-def _artifact(step: StepState, kind: OutputKind, text: str) -> dict[str, str]:
+def _artifact(step: StepState, made: _Made, text: str) -> dict[str, str]:
     name = _name(step)
-    if kind == "files":
+    if made == "files":
         paths = {block.path: block.text for block in file_blocks(text).files}
         if paths and all(map(_is_inside, paths)):
             return {f"{name}/{path}": content for path, content in paths.items()}
-    return {f"{name}{SUFFIXES[kind]}": text}
+    return {f"{name}{_SUFFIXES[made]}": text}
 
 
 def _is_inside(path: str) -> bool:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ...plan.bounds import Range, extents, total
+from ...plan.bounds import Range, Size, total
 from ...plan.compile import CompiledPlan, CompiledStep
-from ...plan.items import count_items
 from ...plan.program_words import program_words
 from ...plan.task_ir import TaskIR
+from ...store.accounts import Amount, Budget
 from ...text import dollars, one_line, plural
 from .printing import print_section, print_table, print_text
 
 if TYPE_CHECKING:
+    from ...flows.estimate import Estimate
     from ...flows.options import SwarmOptions
 
-__all__ = ["estimate_line", "extent_lines", "print_plan"]
+__all__ = ["estimate_lines", "print_plan"]
 
 
 def print_plan(plan: CompiledPlan) -> None:
@@ -57,26 +57,59 @@ def _all_steps(
         yield from _all_steps(step.plan, f"{prefix}{step.id}.")
 
 
-def extent_lines(plan: TaskIR, max_attempts: int) -> list[str]:
-    """Say what a plan comes to, at least and at most; nothing if each step is done once.
+def estimate_lines(task_ir: TaskIR, plan: CompiledPlan, options: SwarmOptions) -> Iterator[str]:
+    """Say what a plan comes to, at least and at most, and whether a run could afford that.
 
     Args:
-        plan: The plan, with its inputs.
-        max_attempts: Attempts that a step may take where the plan doesn't say.
+        task_ir: The plan, with its inputs.
+        plan: The same, compiled.
+        options: Those of a run of it.
     """
-    found = extents(plan, max_attempts, partial(count_items, plan.inputs))
-    whole = total(found)
-    if whole.instances.least == whole.instances.most == len(plan.steps):
-        return []
+    from ...flows.estimate import (
+        TYPICAL_ANSWER,
+        estimate,
+        is_varied,
+        least_of_plan,
+        shortage,
+        sizes_of,
+    )
+    from ...models.names import price_of_name
+
+    sizes = sizes_of(task_ir, options)
+    least, most = estimate(plan, sizes, options, price_of_name)
+    if is_varied(plan):
+        yield _extent_line(sizes)
+        yield (
+            f"Estimated: from about {_amount(least)}, up to {_amount(most)}, if an answer has "
+            f"about {TYPICAL_ANSWER} tokens at most."
+        )
+    else:
+        yield (
+            f"Estimated: about {_amount(least)}, if every step succeeds on its first attempt and "
+            f"writes about {TYPICAL_ANSWER} tokens at most."
+        )
+    needed = least_of_plan(plan, sizes, options, price_of_name)
+    budget = Budget(options.max_tokens, options.max_usd)
+    if problem := shortage(budget, Amount(), needed):
+        yield f"A run with these bounds is refused: it would {problem}."
+
+
+def _amount(found: Estimate) -> str:
+    money = "price not known" if found.usd is None else dollars(found.usd)
+    return f"{found.tokens:,} tokens, {money}"
+
+
+def _extent_line(sizes: Mapping[str, Size]) -> str:
+    whole = total({name: size.extent for name, size in sizes.items()})
     varied = [
-        f"{name} {_span(each.instances)}" for name, each in found.items() if each.instances.most > 1
+        f"{name} {_span(size.extent.instances)}" for name, size in sizes.items() if size.is_many
     ]
     more = f" and {len(varied) - _VARIED:,} more" if len(varied) > _VARIED else ""
     of = f" ({', '.join(varied[:_VARIED])}{more})" if varied else ""
-    return [
+    return (
         f"Steps that are done: {_span(whole.instances)}{of}; requests to models: "
         f"{_span(whole.requests)}."
-    ]
+    )
 
 
 _VARIED = 8
@@ -86,16 +119,3 @@ def _span(count: Range) -> str:
     if count.least == count.most:
         return f"{count.most:,}"
     return f"from {count.least:,} up to {count.most:,}"
-
-
-def estimate_line(plan: CompiledPlan, options: SwarmOptions) -> str:
-    """Return what a plan is likely to take, in a line."""
-    from ...flows.bounds import TYPICAL_ANSWER, estimate
-    from ...models.names import price_of_name
-
-    found = estimate(plan, options, price_of_name)
-    money = "price not known" if found.usd is None else dollars(found.usd)
-    return (
-        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds on its "
-        f"first attempt and writes about {TYPICAL_ANSWER} tokens at most."
-    )

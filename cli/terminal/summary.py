@@ -24,6 +24,7 @@ from ...report.lines import (
     time_line,
     timeline,
     token_words,
+    without_line,
 )
 from ...report.members import folded_states, top_level
 from ...report.page import Figures, RunView, Section, Table, words_of
@@ -230,9 +231,7 @@ def print_summary(
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    _print_lines(result)
-    if recalled := recalled_line(result):
-        print_text(f"Recalled {recalled}")
+    _print_others(result)
     if look_closer:
         print_text(
             f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
@@ -241,10 +240,17 @@ def print_summary(
         print_text(f"Prefect UI:  {link}")
 
 
-def _print_lines(result: SwarmResult) -> None:
-    """Print what is worth a line of its own: steps for nothing, taken over, memories shown."""
-    said = taken_line(result.steps), shown_line(result.planning)
-    for line in (*finding_words(result.parl), *filter(None, said)):
+def _print_others(result: SwarmResult) -> None:
+    """Print what failed, was for nothing, taken over, shown and recalled, where there is any."""
+    recalled = recalled_line(result)
+    lines = (
+        *finding_words(result.parl),
+        without_line(result),
+        taken_line(result.steps),
+        shown_line(result.planning),
+        f"Recalled {recalled}" if recalled else "",
+    )
+    for line in filter(None, lines):
         print_text(line)
 
 
@@ -344,9 +350,7 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    _print_lines(result)
-    if recalled := recalled_line(result):
-        print_text(f"Recalled {recalled}")
+    _print_others(result)
     print_text(f"Look closer: prefect-swarm inspect {view.run_id} [--step {example_step(result)}]")
 
 

@@ -1,5 +1,5 @@
 """One attempt of one subagent: the request with its limits, the answer, the artifact.
 
-`answer` is pure; `asking` asks the model, `tool_loop` makes its
-calls.
+`answer` and `compaction` are pure; `asking` asks the model, `tool_loop` makes its
+calls, and `conversation` sends less of a long conversation.
 """

@@ -92,9 +92,9 @@ def watch(kind: OutputKind) -> Callable[[str], str]:
 def abort_reason(text: str, kind: OutputKind) -> str:
     """Say why a text is certain to fail.
 
-    It is if it ends in six rounds of the same words, in eight of the same line (24 of code), in 200
-    blanks, if it opens 24 brackets within one another by the same word, or if the first block it
-    opens is of another language than is asked for.
+    It is if it ends in six rounds of the same words (in a string of JSON twelve that are long), in
+    eight of the same line (24 of code), in 200 blanks, if it opens 24 brackets within one another
+    by the same word, or if the first block it opens is of another language than is asked for.
     """
     beginning, is_cut, text = text[:_LOOKED_AT], len(text) > _LOOKED_AT, text[-_LOOKED_AT:]
     if kind in _OTHERS and (fence := _OPENING_FENCE.search(beginning)):
@@ -113,7 +113,49 @@ def abort_reason(text: str, kind: OutputKind) -> str:
         return f"the line {last[0][:60]!r} over and over"
     if kind in ("text", "files") and (phrase := _rounds(text)):
         return f"{phrase[:60]!r} over and over"
+    if kind == "json" and (phrase := _rounds_in_string(text)):
+        return f"{phrase[:60]!r} over and over"
     return ""
+
+
+_STRING_CHARS = 4_000
+_STRING_ROUNDS, _LEAST_REPEATED, _LONGEST_REPEATED = 12, 240, 200
+"""Rounds, and the characters that they have together at least; characters of a phrase."""
+_QUOTE_OR_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
+_OUTSIDE_STRINGS = re.compile(r"(?:[\s\d,:\[\]{}+.E-]|true|false|null)*+[a-z]{0,4}")
+_LETTER = re.compile(r"[^\W\d_]")
+_BETWEEN_WORDS = re.compile(r"[\s\\]")
+
+
+def _rounds_in_string(text: str) -> str:
+    """The phrase that the string of JSON at a text's end repeats; "" if there is none.
+
+    Rows of a table or a rule of dashes may be alike: it has words, and more rounds than in a text.
+    """
+    text = text[-_STRING_CHARS:]
+    quotes = [found.end() for found in _QUOTE_OR_ESCAPE.finditer(text) if found[0] == '"']
+    string = text[quotes[-1] if quotes else 0 :]
+    if _OUTSIDE_STRINGS.fullmatch(string):
+        return ""
+    for length in range(1, _LONGEST_REPEATED + 1):
+        least = max(length * _STRING_ROUNDS, _LEAST_REPEATED)
+        if len(string) < least:
+            return ""
+        end = string[-least:]
+        if end[length:] == end[:-length]:
+            return _phrase(end[:length])
+    return ""
+
+
+def _phrase(repeated: str) -> str:
+    """Return a phrase from the beginning of a word on; "" if it has no words."""
+    if not _LETTER.search(repeated):
+        return ""
+    gap = _BETWEEN_WORDS.search(repeated)
+    if gap is None:
+        # In some scripts no blank stands between words.
+        return "" if repeated.isascii() else repeated
+    return f"{repeated[gap.start() :]}{repeated[: gap.start()]}".strip()
 
 
 def _rounds(text: str) -> str:

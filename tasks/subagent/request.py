@@ -14,7 +14,7 @@ from ...plan.ids import is_step_id
 from ...plan.output import OutputKind, StepOutput
 from ...plan.task_ir import TierName
 from ...quoting import PromptPart, Quote, called, with_quotes
-from ...store.attempt import Omission, ToolCall, Usage
+from ...store.attempt import Compaction, Omission, ToolCall, Usage
 from ...text import BYTES_PER_TOKEN, tokens_of
 
 __all__ = [
@@ -209,6 +209,7 @@ class SubagentResult(Frozen):
     left_out: tuple[Omission, ...] = Field(default=(), description="Of what it was to read.")
     timeout_s: float | None = Field(default=None, description="The limit it ran under.")
     calls: tuple[ToolCall, ...] = Field(default=(), description="Of tools.")
+    compactions: tuple[Compaction, ...] = Field(default=(), description="Of its conversation.")
 
     @property
     def work_s(self) -> float:

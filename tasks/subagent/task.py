@@ -138,7 +138,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         raise
     except SwarmError as error:
         return await failed(timer, error)
-    usage = usage_of([*conversation, response]) if loop else usage_of([response])
+    usage = loop.usage if loop else usage_of([response])
     if loop is None:
         # Counted before it is stored: what was answered is paid for, wherever it ends up.
         current_task().budget.taken = usage
@@ -159,6 +159,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         usage=usage,
         left_out=(*request.summarised, *omissions_of(request)),
         calls=loop.calls if loop else (),
+        compactions=loop.compactions if loop else (),
     )
     error = _problem(model, request, response, text, whole)
     if error is None:
@@ -255,8 +256,9 @@ async def _failed(
         ended_at=run_time(),
         queue_s=timer.waited_s + queue_s_of(messages, started),
         waits=waits_of(messages, timer.waits, started),
-        usage=(Usage(requests=1) if was_asked else Usage()) + usage_of(messages),
+        usage=(Usage(requests=1) if was_asked else Usage()) + (loop.usage if loop else Usage()),
         calls=loop.calls if loop else (),
+        compactions=loop.compactions if loop else (),
         category=error.category,
         error=str(error),
         tokens_saved=error.saved if isinstance(error, EarlyAbortError) else 0,

@@ -15,21 +15,22 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 
-from ...errors import EmptyOutputError
+from ...errors import ContextTooSmallError, EmptyOutputError
 from ...models.answers.call_ids import WithOwnIds
 from ...models.resolve import takes_pictures
-from ...store.attempt import ToolCall, Usage
+from ...store.attempt import Compaction, ToolCall, Usage
 from ...store.runs import open_run
 from ...toolsets.calls import JournaledCalls
 from ...toolsets.catalogue import Catalogue, ToolsetUse, is_acting
 from ...toolsets.journal import CallJournal
 from ...toolsets.offered import AttemptTools
 from ...toolsets.policy import AttemptRules, repeats
-from ...toolsets.shown import pictures_in, text_of
+from ...toolsets.shown import pictures_in
 from ...tracing import request_tracing
 from ..context import current_task
 from ..task_runs import usage_of
-from .request import SubagentRequest, prompt_of, tokens_of
+from .conversation import CompactingModel
+from .request import SubagentRequest, prompt_of
 
 __all__ = ["ToolLoop"]
 
@@ -40,8 +41,6 @@ _MORE_REQUESTS = 5
 """Requests beyond the calls that are allowed: for the answer, and for models that call on."""
 _REFUSALS = (400, 415, 422)
 """What providers answer where they don't take what a conversation holds."""
-_PICTURE_TOKENS = 1600
-"""About what providers count for a picture of the usual size."""
 
 
 @dataclass(slots=True)
@@ -83,14 +82,27 @@ class ToolLoop:
         """The calls of tools so far, in their order."""
         return self._journaled.calls_in(self.messages)
 
+    @property
+    def compactions(self) -> tuple[Compaction, ...]:
+        """What the model was sent less of, in their order."""
+        made = (each.made for each in self._journaled.compactions)
+        return tuple(each for each in made if each.tokens_saved)
+
+    @property
+    def usage(self) -> Usage:
+        """What the conversation took so far in all processes, its summaries among it."""
+        summaries = (each.usage for each in self._journaled.compactions)
+        return sum(summaries, usage_of(self.messages))
+
     async def run(self) -> ModelResponse:
         """Have the agent answer; see `_run`. A provider that refuses pictures is shown none."""
         try:
             return await self._run()
-        except ModelHTTPError as error:
-            if error.status_code not in _REFUSALS or not self._shows_pictures:
+        except (ModelHTTPError, ContextTooSmallError) as error:
+            refuses = isinstance(error, ContextTooSmallError) or error.status_code in _REFUSALS
+            if not refuses or not self._shows_pictures:
                 raise
-            _logger.warning("%s refused pictures of tools: %s", error.model_name, error.message)
+            _logger.warning("%s refused pictures of tools: %s", self.model.model_name, error)
             # It is as after a kill: what the calls came to is in the journal.
             self._spent, self._shows_pictures = current_task().budget.taken, False
             self._journaled = self._journal(pictures=False)
@@ -115,8 +127,9 @@ class ToolLoop:
             return _response(history[-1])
         only = _changes_nothing if asked.looks_around else _any
         tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled, only)
+        model = CompactingModel(self.model, asked, self._journaled)
         agent = Agent[None, str](
-            WithOwnIds(self.model),
+            WithOwnIds(model),
             deps_type=type(None),
             name=asked.agent,
             instructions=asked.instructions,
@@ -133,7 +146,7 @@ class ToolLoop:
                 model_settings=self._settings,
                 usage_limits=UsageLimits(request_limit=most),
             ) as run:
-                return await self._turns(run, tools)
+                return await self._turns(run, tools, model)
         except UsageLimitExceeded as error:
             # Raised here, for leaving the run raises the error that ended it once more.
             raise EmptyOutputError(
@@ -141,26 +154,25 @@ class ToolLoop:
                 "Ask for less, or raise the calls of --tool-limit.",
             ) from error
 
-    async def _turns(self, run: AgentRun[None, str], tools: AttemptTools) -> ModelResponse:
+    async def _turns(
+        self, run: AgentRun[None, str], tools: AttemptTools, model: CompactingModel
+    ) -> ModelResponse:
         budget, before = current_task().budget, len(self.messages)
         async for node in run:
             self.messages = run.all_messages()
-            budget.taken = self._spent + usage_of(self.messages[before:])
+            budget.taken = self._spent + usage_of(self.messages[before:]) + model.spent
             if Agent.is_model_request_node(node):
                 self._shows_pictures |= _has_pictures(node.request)
             if Agent.is_call_tools_node(node):
                 # Written before any of its calls is made.
                 self._journaled.note(self.messages, tools.offered)
-            elif Agent.is_model_request_node(node) and budget.taken.requests:
-                # The first request is what the attempt was launched with.
-                await budget.extend(budget.taken, self._tokens(node.request))
         return _response(next(m for m in reversed(self.messages) if isinstance(m, ModelResponse)))
 
     def _settings(self, context: RunContext[None]) -> ModelSettings:
         """Return the settings of the next request: after the last call it can't call."""
         settings = ModelSettings(**self.settings)
         messages = context.messages
-        goes_on = repeats(messages).advice != "take_away"
+        goes_on = repeats(messages, self._journaled.left_out.unseen).advice != "take_away"
         if _made(messages) >= self._journaled.rules.most or not goes_on:
             settings["tool_choice"] = "none"
         return settings
@@ -171,15 +183,6 @@ class ToolLoop:
         step = "" if asked.looks_around else asked.step
         texts = {text.name: text.text for text in asked.upstream}
         return ToolsetUse(open_run(asked.run), step, attempt, asked_hash, texts)
-
-    def _tokens(self, request: ModelRequest) -> int:
-        """Tokens of what the next request reads, estimated from the last one's."""
-        answers = [message for message in self.messages if isinstance(message, ModelResponse)]
-        before = answers[-1].usage if answers else None
-        read = before.input_tokens + before.output_tokens if before else 0
-        contents = [getattr(part, "content", "") for part in request.parts]
-        pictures = sum(len(pictures_in(content)) for content in contents)
-        return read + tokens_of("".join(map(text_of, contents))) + pictures * _PICTURE_TOKENS
 
 
 def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from prefect_swarm.store.runs import ListedRun, list_runs
 
+from .conftest import Invoke
+
 RESULT: dict[str, Any] = {
     "status": "completed",
     "answer": "so it is",
@@ -39,7 +41,10 @@ def test_the_newest_is_first_with_what_it_took(tmp_path: Path) -> None:
     store(tmp_path, "new", 2.0, "Compare trains", status="completed")
     first, second = list_runs(folder=tmp_path)
     assert first == ListedRun(
-        "new", "completed", 2.0, "Compare trains", "new-long", 2, 3.5, 70, 0.25, done=1
+        *("new", "completed", 2.0, "Compare trains", "new-long", 2, 3.5, 70, 0.25),
+        done=1,
+        instances=0,
+        instances_done=0,
     )
     assert (second.run_id, second.status) == ("old", "failed")
 
@@ -96,6 +101,30 @@ def test_a_run_that_has_not_ended_has_its_plan_s_steps_and_how_many_are_done(
     (run / "plan.json").write_text("{")
     (found,) = list_runs(folder=tmp_path)
     assert (found.status, found.done, found.steps) == ("stopped", None, None)
+
+
+def test_instances_are_counted_where_members_did_the_work(swarm_home: Path, invoke: Invoke) -> None:
+    run = store(swarm_home / "runs", "halfway", 1.0)
+    (run / "plan.json").write_text('{"steps": [{}, {}, {}]}')
+    (run / "outputs").mkdir()
+    for name in ("S1", "S2[1]", "S2[1].S1", "S2[1].S2", "S2[2].S1", "S3[1]", "S3[1]r1", "notes"):
+        (run / "outputs" / f"{name}.txt").touch()
+    (found,) = list_runs(folder=swarm_home / "runs")
+    assert (found.done, found.instances, found.instances_done) == (1, None, 4)
+    steps = [
+        {"id": "S1", "status": "succeeded"},
+        {"id": "S2", "status": "succeeded"},
+        *({"id": f"S2[{n}]", "parent": "S2", "status": "succeeded"} for n in range(1, 4)),
+        {"id": "S2[4]", "parent": "S2", "status": "failed"},
+    ]
+    (store(swarm_home / "runs", "over", 2.0, status="completed") / "result.json").write_text(
+        json.dumps({**RESULT, "steps": steps})
+    )
+    first, _ = list_runs(folder=swarm_home / "runs")
+    assert (first.done, first.steps, first.instances_done, first.instances) == (2, 2, 3, 4)
+    shown = invoke("runs").stdout
+    assert " 2/2 · 3/4 instances " in shown
+    assert " 1/3 · 4 instances " in shown
 
 
 def test_a_run_that_is_executed_has_the_time_since_its_process_began(tmp_path: Path) -> None:

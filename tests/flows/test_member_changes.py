@@ -13,6 +13,7 @@ import pytest
 from flow_runs import plan_of, run
 from prefect.client.schemas.objects import State
 from prefect_swarm import fork, resume
+from prefect_swarm.cli.app import app
 from prefect_swarm.errors import Category, InputError
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
@@ -26,6 +27,7 @@ from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question, RunWaitingError
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 ASKED = re.compile("^(?:list|compare|(?:read|judge|skim|find|check|test) .+)$", re.MULTILINE)
@@ -260,6 +262,24 @@ def test_failed_instances_alone_are_tried_again() -> None:
         again = asyncio.run(resume(result.run_id, retry_failed=True))
         assert script.asked() == ["compare", "judge b", "read b"]
     assert (again.status, again.answer) == ("completed", "done: compare")
+
+
+def test_a_completed_run_says_how_the_instances_are_done_anew_that_it_did_without() -> None:
+    plan = over_output(for_each={"items": "S1", "at": "", "at_least": 2})
+    with answering("a", "b", "c", fails="read b") as script:
+        result = run(plan, memory=False, max_attempts=1)
+        assert result.status == "completed"
+        script.asked()
+        script.fails = "-"
+        resumed = CliRunner().invoke(app, ["resume", result.run_id, "--retry-failed"])
+        assert script.asked() == []
+        says = "Done without S2[2]. To do what failed anew, and what reads it: prefect-swarm fork"
+        for shown in (resumed, CliRunner().invoke(app, ["inspect", result.run_id])):
+            assert says in " ".join(shown.stdout.split())
+        again = forked(result.run_id)
+    assert script.asked() == ["compare", "judge b", "read b"]
+    assert again.status == "completed"
+    assert "failed" not in {step.status for step in again.steps}
 
 
 def test_instances_that_could_not_be_paid_go_on_with_a_higher_bound() -> None:

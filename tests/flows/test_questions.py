@@ -9,7 +9,7 @@ import pytest
 from hidden_texts import HIDDEN, STEERING
 from markdown_it import MarkdownIt
 from prefect_swarm.flows.approval import plan_question, step_question
-from prefect_swarm.flows.bounds import Estimate
+from prefect_swarm.flows.estimate import Estimate
 from prefect_swarm.plan.compile import CompiledPlan, compile_plan
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.store.question import Question
@@ -48,7 +48,7 @@ def plan_of(step: dict[str, Any], *agents: dict[str, Any]) -> CompiledPlan:
 
 
 def asked_about(plan: CompiledPlan) -> tuple[Question, Question]:
-    estimated = Estimate(7, 3, None)
+    estimated = (Estimate(7, 3, None), Estimate(70, 30, None))
     return plan_question(plan, estimated, 1.0), step_question(plan.steps[0], "d", 1.0)
 
 
@@ -139,7 +139,7 @@ def test_items_and_steps_of_a_plan_inside_are_code_and_whole(forged: str) -> Non
             "steps": [{"id": "S1", "for_each": {"items": [forged, "b"]}, "plan": inner}],
         }
     )
-    text = plan_question(compile_plan(plan), Estimate(7, 3, None), 1.0).text
+    text = plan_question(compile_plan(plan), (Estimate(7, 3, None), Estimate(7, 3, None)), 1.0).text
     kinds, code = drawn(text)
     assert _POWERFUL.isdisjoint(kinds)
     assert forged.replace("\n", "") in code

@@ -10,12 +10,13 @@ import pytest
 from flow_runs import plan_of, run
 from prefect.exceptions import CancelledRun
 from prefect_swarm.cli.app import app
-from prefect_swarm.errors import InputError
+from prefect_swarm.errors import BudgetExceededError, InputError
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError, SwarmResult
+from prefect_swarm.store.runs import stored_runs
 from scripted import Script, scripted
 from typer.testing import CliRunner
 
@@ -67,6 +68,39 @@ def test_a_higher_bound_finishes_the_run() -> None:
     assert again.status == "completed"
     assert asked(script) == {"do S2": 1, "do S3": 1}
     assert again.cost.calls == 3
+
+
+def test_a_plan_that_reads_more_than_the_bound_is_refused_before_any_of_it_is_asked() -> None:
+    papers = {f"{n}.txt": "word " * 600 for n in range(10)}
+    plan = plan_of(
+        {"id": "S1"}, {"id": "S2", "for_each": {"items": "*.txt"}, "depends_on": ["S1"]}
+    ).model_copy(update={"inputs": papers})
+    with scripted(Script(answers)) as script:
+        with pytest.raises(BudgetExceededError, match="plan would read 20,") as no:
+            run(plan, max_tokens=5_000, max_output_tokens=200)
+        assert not script.prompts
+        (run_id,) = (each.run_id for each in stored_runs())
+        assert f"prefect-swarm resume {run_id} --max-tokens N" in str(no.value)
+        with pytest.raises(BudgetExceededError):
+            asyncio.run(resume(run_id))
+        again = asyncio.run(resume(run_id, changes={"max_tokens": 100_000}))
+    assert again.status == "completed"
+    assert len(script.prompts) == 11
+
+
+def test_members_with_a_plan_inside_that_are_finished_are_not_counted_again() -> None:
+    long = "word " * 600
+    inner = {"steps": [{"id": "S1", "agent": "Reader", "prompt": f"{{item}} {long}"}]}
+    each = {"id": "S1", "agent": "", "prompt": "", "plan": inner}
+    plan = plan_of({**each, "for_each": {"items": [f"item {n}" for n in range(4)]}})
+    with scripted(Script(lambda prompt: "" if "item 3" in prompt else "done")):
+        result = run(plan, max_attempts=1)
+    bound = result.cost.tokens + 2_500
+    with scripted(Script(answers)) as script:
+        changes = {"max_tokens": bound, "max_output_tokens": 200}
+        again = asyncio.run(resume(result.run_id, retry_failed=True, changes=changes))
+    assert again.status == "completed"
+    assert len(script.prompts) == 1
 
 
 def test_the_bound_is_the_runs_and_what_was_spent_counts() -> None:

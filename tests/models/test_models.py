@@ -16,7 +16,12 @@ from prefect_swarm.models.llama import gguf as adapter
 from prefect_swarm.models.llama.gguf import demo_model_path, file_hash
 from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.models.names import register_model
-from prefect_swarm.models.resolve import MODEL_FORMS, forget_models, planner_adapter_of
+from prefect_swarm.models.resolve import (
+    MODEL_FORMS,
+    forget_models,
+    planner_adapter_of,
+    profile_of,
+)
 from pydantic import SecretStr
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
@@ -183,3 +188,9 @@ class TestStoredBlocks:
         Secret(value=SecretStr("x")).save("word", overwrite=True)
         with pytest.raises(InputError, match="is not a model"):
             resolve("block:secret/word")
+
+
+def test_of_models_that_stand_in_for_one_another_the_smallest_known_context_counts() -> None:
+    large, small = (TestModel(profile={"context_window": size}) for size in (200_000, 8_000))
+    profile = profile_of(FallbackModel(large, small, TestModel()))
+    assert (profile.context_tokens, profile.max_input_tokens) == (8_000, 6_000)

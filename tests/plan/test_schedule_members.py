@@ -68,12 +68,12 @@ def step_lists(draw: st.DrawFn, depth: int = 0) -> list[dict[str, Any]]:
     for number in range(1, draw(st.integers(1, 5 - 2 * depth)) + 1):
         earlier = [step["id"] for step in made]
         each = [step["id"] for step in made if "for_each" in step]
-        step: dict[str, Any] = {"id": f"S{number}", "output": JSON}
+        step: dict[str, Any] = {"id": f"S{number}"}
         if depth < 2 and draw(st.integers(0, 5)) == 0:
             inner = draw(step_lists(depth + 1))
             step["plan"] = {"steps": inner, "final_step": inner[-1]["id"]}
         else:
-            step |= {"agent": "Reader", "prompt": f"read {number}"}
+            step |= {"agent": "Reader", "prompt": f"read {number}", "output": JSON}
         if earlier:
             needs = draw(st.lists(st.sampled_from(earlier), unique=True, max_size=2))
             step["depends_on"] = sorted(needs)
@@ -516,7 +516,8 @@ def test_an_optional_step_needs_its_instances_all_the_same() -> None:
 
 def test_a_person_is_asked_about_a_plan_inside_a_step_before_any_of_it_begins() -> None:
     inner = {"steps": [{**EACH, "id": "S1", "prompt": "read"}]}
-    run = by_hand({"id": "S1", "plan": inner, "approval": True, "agent": None, "prompt": None})
+    none = {"agent": None, "prompt": None, "output": None}
+    run = by_hand({"id": "S1", "plan": inner, "approval": True, **none})
     assert run.open == {"S1"}
     run.answer("S1")
     assert [*run.running] == ["S1.S1"]

@@ -7,10 +7,10 @@ import re
 from typing import Any, get_args
 
 from prefect_swarm.errors import Category
-from prefect_swarm.report.attempts_page import attempts_sections
+from prefect_swarm.report.attempts_page import attempt_lines, attempts_sections
 from prefect_swarm.report.markdown import page_markdown
 from prefect_swarm.report.page import ACTIONS, CATEGORIES, Page
-from prefect_swarm.store.attempt import Action, Attempt, Decision, Usage
+from prefect_swarm.store.attempt import Action, Attempt, Compaction, Decision, Usage
 from prefect_swarm.store.step import StepState
 
 
@@ -119,3 +119,19 @@ def test_a_long_run_is_cut_off_with_a_count() -> None:
     text = page(*[retried] * 201)
     assert "\n- 151 more." in text
     assert "\n\n202 more." in text
+
+
+def test_an_attempt_says_how_much_less_its_model_was_sent() -> None:
+    made = (
+        Compaction(request=9, results=7, cut=1, tokens_before=8000, tokens_after=4500),
+        Compaction(request=15, results=2, exchanges=6, tokens_before=8000, tokens_after=4000),
+    )
+    assert attempt_lines(attempt(1, compactions=made))[1:] == [
+        "conversation made shorter 2 times: 9 tool results left out, 1 tool result cut, a summary "
+        "in place of 6 answers; about 7,500 tokens saved"
+    ]
+    assert attempt_lines(attempt(1, compactions=made[:1]))[1:] == [
+        "conversation made shorter once: 7 tool results left out, 1 tool result cut; about 3,500 "
+        "tokens saved"
+    ]
+    assert len(attempt_lines(attempt(1))) == 1

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.store.attempt import Compaction, Usage
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.toolsets.journal import (
     CallJournal,
     CallKey,
     Committed,
+    Compacted,
     Entry,
+    LeftOut,
     Messages,
     Reserved,
     arguments_hash,
     call_keys,
     read_entries,
     state_of,
+    stored_answers,
 )
 from pydantic_ai.messages import (
     ModelMessage,
@@ -107,3 +115,48 @@ def test_a_line_that_was_cut_off_loses_no_other() -> None:
     assert journal.read().is_uncertain(key)
     journal.write(Committed(at=3.0, key=key, result="seen"))
     assert journal.read().committed[key].result == "seen"
+
+
+@pytest.mark.parametrize("step", ["S1", "S1-2", "S2[7]", "S2[7.3]", "S5.S2", "S2[7.3]r2.S1"])
+@pytest.mark.parametrize("sample", ["", ".2"])
+def test_what_an_earlier_attempt_began_and_lost_is_known_by_its_step(
+    step: str, sample: str, swarm_home: Path
+) -> None:
+    run = RunFolder.of("0" * 32)
+    lost = CallJournal(run, f"{step}.1{sample}", "abcdef0123")
+    key = CallKey(ordinal=1, tool="send", arguments_hash="0")
+    lost.begin(Reserved(at=1.0, key=key), once=True)
+    (calls,) = (run.folder / "calls").iterdir()
+    calls.unlink()
+    assert CallJournal(run, f"{step}.2", "abcdef0123").lost_before() == {"send"}
+    assert CallJournal(run, f"{step}.1{sample}", "abcdef0123").lost_before() == frozenset()
+    assert CallJournal(run, "S3.2", "abcdef0123").lost_before() == frozenset()
+
+
+def compacted(after: int, **fields: Any) -> Compacted:
+    made = Compaction(request=3, tokens_before=9, tokens_after=5)
+    left_out = LeftOut(results={1: 0, 2: 300}, exchanges=1, summary="Tea is 3.")
+    return Compacted(at=1.0, after=after, left_out=left_out, made=made, **fields)
+
+
+def test_a_journal_says_what_was_left_out_of_the_conversation() -> None:
+    entry = compacted(5)
+    state = state_of(read_entries([entry.model_dump(mode="json")]))
+    assert state.compactions == [entry]
+    assert state.compactions[0].left_out.unseen == {1}
+
+
+def test_what_was_left_out_of_messages_that_were_written_otherwise_since_is_forgotten() -> None:
+    first = Messages(at=0.0, messages=[{"kind": "request"}, {"kind": "response"}], after=0)
+    second = first.model_copy(update={"after": 2})
+    early, late = compacted(3), compacted(5)
+    assert state_of([first, early, second, late]).compactions == [early, late]
+    assert state_of([first, early, second, late, second]).compactions == [early]
+
+
+def test_summaries_are_answers_that_a_journal_has(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    journal = CallJournal(run, "S1.1", "0123456789abcdef")
+    journal.write(Messages(at=0.0, messages=[{"kind": "request"}, {"kind": "response"}]))
+    journal.write(compacted(3, usage=Usage(requests=1, input_tokens=9)))
+    assert stored_answers(run, "run.hash.S1.1.0123456789abcdef") == 2

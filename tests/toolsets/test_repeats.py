@@ -163,3 +163,13 @@ def test_what_the_last_calls_came_to_changes_nothing(made: list[tuple[str, str]]
         before = talk.answer((name, {}))
         talk.returns(before.text or result)
         assert repeats(talk.messages) == before
+
+
+def test_a_call_whose_result_the_model_is_not_sent_any_more_may_be_made_again() -> None:
+    talk = Talk()
+    for _ in range(3):
+        talk.answer(("look", {"city": "Rome"}))
+        talk.returns("sunny")
+    assert repeats(talk.messages).advice == "tell"
+    assert repeats(talk.messages, {1, 2}).advice == "go_on"
+    assert repeats(talk.messages, {7}).advice == "tell"

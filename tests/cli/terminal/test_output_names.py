@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +45,74 @@ def test_an_answer_has_the_suffix_of_the_step_that_gave_it() -> None:
     assert files("python", "a = 1", "a = 1") == {"answer.py": "a = 1", "S1-tax-expert.py": "a = 1"}
     assert set(files("json", "{}", "In words")) == {"answer.md", "S1-tax-expert.json"}
     assert "answer.json" in files("text", "x", "{}", is_json=True)
+
+
+JOINED = {"depends_on": ["S1"], "agent": "", "prompt": ""}
+FOUND = {"id": "S1", "output": {"kind": "json"}}
+SPREAD = {"id": "S2", "for_each": {"items": "S1", "at": ""}}
+
+
+def names(*steps: dict[str, Any], members: Mapping[str, str] | None = None) -> set[str]:
+    """The names of the files of a plan's steps, and of members, by their parents' ids."""
+    ids = [step["id"] for step in steps]
+    states = [StepState(id=name, agent="", status="succeeded") for name in ids]
+    states += [
+        StepState(id=name, agent="", parent=parent, status="succeeded")
+        for name, parent in (members or {}).items()
+    ]
+    update = {"plan": plan_of(*steps), "steps": tuple(states)}
+    result = result_of("text", "").model_copy(update=update)
+    return set(artifact_files(result, {state.id: TWO_FILES for state in states}))
+
+
+@pytest.mark.parametrize(
+    ("how", "made"),
+    [
+        ("table", {"S2.csv"}),
+        ("list", {"S2.json"}),
+        ("json", {"S2.json"}),
+        ("files", {"S2/slug.py", "S2/docs/read.md"}),
+    ],
+)
+def test_what_is_joined_has_the_suffix_of_what_joining_makes(how: str, made: set[str]) -> None:
+    assert names(FOUND, {"id": "S2", "collect": how, **JOINED}) == {"S1.json"} | made
+
+
+def test_an_answer_that_is_a_table_is_csv() -> None:
+    plan = plan_of(FOUND, {"id": "S2", "collect": "table", **JOINED}, final_step="S2")
+    result = result_of("text", "a,b").model_copy(update={"plan": plan})
+    assert "answer.csv" in artifact_files(result, {"S2": "a,b\n"})
+
+
+def test_what_has_instances_has_the_suffix_of_what_their_outputs_are_joined_to() -> None:
+    members = {"S2[1]": "S2"}
+    for kind, own, all_ in [
+        ("json", ".json", ".json"),
+        ("text", ".md", ".md"),
+        ("python", ".py", ".md"),
+    ]:
+        made = names(FOUND, {**SPREAD, "output": {"kind": kind}}, members=members)
+        assert made == {"S1.json", f"S2{all_}", f"S2/S2[1]{own}"}
+
+
+def test_lists_of_lists_are_joined_as_lists_are() -> None:
+    follows = {"id": "S3", "for_each": {"items": "S2", "at": ""}, "output": {"kind": "python"}}
+    spread = {**SPREAD, "output": {"kind": "json"}}
+    members = {"S3[1]": "S3", "S3[1.1]": "S3[1]"}
+    made = names(FOUND, spread, follows, members=members)
+    assert made == {"S1.json", "S2.json", "S3.md", "S3/S3[1].md", "S3/S3[1.1].py"}
+
+
+def test_a_step_with_a_plan_has_the_suffix_of_its_final_step_and_one_that_gathers_of_a_list() -> (
+    None
+):
+    table = {"id": "S2", "collect": "table", "depends_on": ["S1"]}
+    inner = {"agents": [], "steps": [{"agent": "Reader", "prompt": "p", **FOUND}, table]}
+    around = {"id": "S1", "agent": "", "prompt": "", "plan": inner}
+    made = names(around, members={"S1.S1": "S1", "S1.S2": "S1"})
+    assert made == {"S1.csv", "S1/S1.S1.json", "S1/S1.S2.csv"}
+    gathers = {**FOUND, "repeat": {"until": "no_new_items", "at": "/x"}}
+    assert names(gathers, members={"S1r1": "S1"}) == {"S1.json", "S1/S1r1.json"}
 
 
 def test_an_artifact_of_several_files_is_a_folder_of_them() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from flow_runs import steps_of
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.python import swarm as run_swarm
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
@@ -156,8 +158,9 @@ def decide(verdict: Verdict, why: str = "") -> tuple[SwarmResult, Orchestra]:
     """Run until a turn has to be approved, decide, and resume."""
     orchestra = Orchestra({"assign_task": count("Rotterdam")}, "Rotterdam.")
     with serving(orchestra) as server:
+        options = SwarmOptions(model=server.name(), memory=False, approve=("turns",))
         with pytest.raises(RunWaitingError) as left:
-            planned(server, OBJECTIVE, approve=("turns",))
+            asyncio.run(run_swarm(OBJECTIVE, options=options))
         (question,) = left.value.questions
         assert question.id == "turn.2"
         assert "Count the cranes of Rotterdam." in question.text
@@ -199,3 +202,12 @@ def test_what_is_cancelled_ends_and_what_needs_it_goes_on_without_it() -> None:
     cancelled = steps_of(result)["S2"]
     assert cancelled.status == "skipped"
     assert "It is known." in cancelled.reason
+
+
+def test_a_turn_that_the_run_cannot_pay_is_refused_before_anything_starts() -> None:
+    dear = {"assign_task": [{**count("Rotterdam")[0], "prompt": "Count cranes. " * 2000}]}
+    orchestra = Orchestra(dear, {"finish": {"step": 1}})
+    result = run_in_turns(orchestra, max_tokens=9000, max_output_tokens=200)
+    assert list(steps_of(result)) == ["S1", "S2"]
+    assert result.answer == "Found: Name the harbours in the ledger."
+    assert "tokens at least" in orchestra.asked[1].prompt

@@ -24,6 +24,10 @@ from prefect_swarm.tasks.subagent.answer import abort_reason
         ("shell", "#!/bin/bash\nx = " + "range(" * 24 + "ran", r"'range\(' within itself"),
         ("json", "[" * 30, r"'\[' within itself"),
         ("json", "```yaml\na: 1", "yaml instead of json"),
+        ("json", '{"claim": "It is ' + "the sea " * 35, "'(the sea|sea the)' over and over"),
+        ("json", '["One.", "' + r"He said \"no\" again. " * 20, "over and over"),
+        ("json", '{"a": "' + r"- so on\n" * 40, "so.* over and over"),
+        ("json", '{"a": "' + "好的" * 130, "'(好的|的好)' over and over"),
     ],
 )
 def test_it_gives_the_reason_to_abort(kind: OutputKind, text: str, why: str) -> None:
@@ -44,10 +48,39 @@ def test_it_gives_the_reason_to_abort(kind: OutputKind, text: str, why: str) -> 
         ("python", "f(1)" * 30),
         ("python", "max(min(" * 11),
         ("json", "[" * 20),
+        ("json", '{"a": [' + "true, " * 100),
+        ("json", '{"a": [' + "null, " * 100 + "nu"),
+        ("json", "[" + '"the sea", ' * 100),
+        ("json", "[" + '{"name": "the sea", "kind": null}, ' * 50),
+        ("json", '{"a": "' + "-" * 400),
+        ("json", '{"a": "|' + " --- |" * 60),
+        ("json", '{"a": "|' + " 0.00 |" * 60),
+        ("json", '{"a": "' + "A" * 400),
+        ("json", '{"a": "' + "no, " * 20),
+        ("json", '{"a": "' + "".join(rf"| {n} | yes | no |\n" for n in range(60))),
+        ("json", '{"a": "' + "".join(rf"{n}. It is so.\n" for n in range(60))),
     ],
 )
 def test_what_may_still_succeed_goes_on(kind: OutputKind, text: str) -> None:
     assert abort_reason(text, kind) == ""
+
+
+_WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=2, max_size=12, unique=True)
+
+
+@given(_WORDS, st.integers(1, 11))
+def test_fewer_rounds_than_twelve_in_a_string_of_json_go_on(words: list[str], rounds: int) -> None:
+    phrase = f"{' '.join(words)} "
+    assert abort_reason(f'{{"a": 1, "b": "It began: {phrase * rounds}', "json") == ""
+
+
+@given(_WORDS, st.integers(90, 100), st.integers(0, 90))
+def test_a_string_of_json_that_does_not_end_is_found_wherever_it_is(
+    words: list[str], rounds: int, cut: int
+) -> None:
+    phrase = f"{' '.join(words)} "
+    text = f'{{"a": 1, "b": "It began: {phrase * rounds}'
+    assert "over and over" in abort_reason(text[: len(text) - cut], "json")
 
 
 @given(st.lists(st.text("abcdefgh", min_size=1, max_size=6), max_size=80, unique=True))
