@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -33,11 +34,14 @@ from ..tasks.planner.turns import (
     StepLine,
     direct,
     first_exchange,
+    fitting,
     read_turn,
     turn_request,
     turns_instructions,
 )
-from ..tasks.subagent.request import Exchange, SubagentRequest, prompt_of
+from ..tasks.subagent.compaction import room_in
+from ..tasks.subagent.request import Exchange, SubagentRequest, prompt_of, tokens_of
+from ..text import plural
 from .approval import Asking, turn_question
 from .context import RunContext, frontier
 from .estimate import least_of_members, shortage, sizes_of
@@ -306,9 +310,8 @@ class Turns:
             usd=None if budget.max_usd is None else max(0.0, budget.max_usd - spent.usd),
             seconds=ledger.seconds_left,
         )
-        return turn_request(
+        request = turn_request(
             cause,
-            history,
             shown.lines,
             shown.outputs,
             remaining,
@@ -322,6 +325,19 @@ class Turns:
             model=context.options.model_of("orchestrator"),
             limits=context.limits,
         )
+        fitted, left_out = fitting(history, self._room(request))
+        if left_out:
+            words = plural(left_out, "earlier turn")
+            _logger.info("Turn %d reads %s without what was shown then.", number, words)
+        return request.model_copy(update={"history": fitted})
+
+    def _room(self, request: SubagentRequest) -> int:
+        """Return the tokens that the orchestrator's model has for the turns before."""
+        profile = self.context.models.profile(request.model)
+        if profile.context_tokens is None:
+            return sys.maxsize
+        room = room_in(profile.context_tokens, request.max_output_tokens)
+        return max(0, room - tokens_of(request.instructions) - tokens_of(prompt_of(request)))
 
     def _events(self, request: SubagentRequest) -> AbstractContextManager[None]:
         """Emit what is written, where that is the answer."""

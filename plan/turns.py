@@ -96,12 +96,15 @@ def _check(
                     f"The turn breaks a rule: step {step.id} needs {name}, which has no output.",
                     "Assign it anew, or leave it out.",
                 )
-    named = [*(each.step for each in reply.given_up), *filter(None, [reply.final_step])]
-    for name in named:
-        if name not in known:
+    all_known = {*known, *(step.id for step in reply.steps)}
+    named = [(each.step, known) for each in reply.given_up]
+    named += [(name, known) for name in filter(None, [reply.final_step])]
+    named += [(name, all_known) for name in reply.look_after]
+    for name, there in named:
+        if name not in there:
             raise PlanError(
                 f"The turn breaks a rule: it names {name}, which isn't in the plan.",
-                f"The plan has {', '.join(sorted(known, key=sort_key))}.",
+                f"The plan has {', '.join(sorted(there, key=sort_key))}.",
             )
     if reply.final_step in without_output:
         raise PlanError(

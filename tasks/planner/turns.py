@@ -21,7 +21,8 @@ from ...quoting import PromptPart, Quote, with_quotes
 from ...store.attempt import excerpt
 from ...text import one_line, plural, without_surrogates
 from ..subagent.answer import extract
-from ..subagent.request import CallLimits, Exchange, SubagentRequest
+from ..subagent.compaction import GOAL
+from ..subagent.request import CallLimits, Exchange, SubagentRequest, tokens_of
 from ..subagent.task import subagent
 from .conversation import instructions
 from .grammar import plan_shape
@@ -34,6 +35,7 @@ __all__ = [
     "StepLine",
     "direct",
     "first_exchange",
+    "fitting",
     "read_turn",
     "turn_request",
     "turns_instructions",
@@ -129,9 +131,36 @@ def _task(step: Step) -> dict[str, Any]:
     return data
 
 
+_LEFT_OUT = "What you were shown here is left out: the conversation has become too long for it."
+
+
+def fitting(history: Sequence[Exchange], room: int) -> tuple[tuple[Exchange, ...], int]:
+    """Return a conversation that fits, and in how many turns what was shown is left out.
+
+    The objective, the plan and all that the orchestrator wrote stay. What it was shown is left out
+    of the oldest turns first, in a big step: until the whole takes `GOAL` of the room. So
+    beginnings last, and with them what a provider has cached of them.
+
+    Args:
+        history: The turns, from the first one on.
+        room: Tokens that there are for them.
+    """
+    sizes = [tokens_of(each.asked) + tokens_of(each.answered) for each in history]
+    kept, size, left_out = [*history], sum(sizes), 0
+    goal = room if size <= room else room * GOAL
+    for place in range(1, len(kept)):
+        if size <= goal:
+            break
+        kept[place] = Exchange(
+            asked=f"Turn {place + 1}. {_LEFT_OUT}", answered=kept[place].answered
+        )
+        size += tokens_of(kept[place].asked) + tokens_of(kept[place].answered) - sizes[place]
+        left_out += 1
+    return tuple(kept), left_out
+
+
 def turn_request(
     cause: TurnCause,
-    history: Sequence[Exchange],
     lines: Sequence[StepLine],
     outputs: tuple[StepOutput, ...],
     remaining: Remaining,
@@ -146,11 +175,10 @@ def turn_request(
     model: str,
     limits: CallLimits,
 ) -> SubagentRequest:
-    """Return the request for a turn.
+    """Return the request for a turn, without the turns before.
 
     Args:
         cause: Why there is one.
-        history: The turns before.
         lines: How far the steps are.
         outputs: Those that it has not seen.
         remaining: What is left of what bounds the run.
@@ -177,7 +205,6 @@ def turn_request(
         tier="orchestrator",
         model=model,
         instructions=how,
-        history=tuple(history),
         prompt="\n\n".join(filter(None, [head, said, label, shown, tail])),
         asked=(head, *about_refusal, Quote(text=shown, label=label), tail),
         upstream=outputs,
