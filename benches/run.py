@@ -25,6 +25,7 @@ BENCHES = (
     "langgraph_shapes",
     "pipelines",
     "patterns",
+    "turns",
     "tools_table",
     "engine",
     "like_steps",

@@ -145,7 +145,7 @@ class StoredTurn(Frozen):
     Attributes:
         number: Its number; the first plan is turn 1.
         asked, answered: What the orchestrator read and wrote.
-        seen: Ids of the steps whose outputs it had been shown, in this turn or before.
+        seen: Ids of the steps that were over, of which it had been shown what they came to.
         without: Ids of the failed steps that it goes on without.
         edits: How often the plan had been edited.
         recall: What the memory made of the steps that it adds.

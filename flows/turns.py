@@ -66,6 +66,7 @@ class _Shown:
     lines: tuple[StepLine, ...]
     outputs: tuple[StepOutput, ...]
     seen: tuple[str, ...]
+    task_runs: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -142,7 +143,7 @@ class Turns:
             (),
             given_up=tuple(given_up),
             without=frozenset(without),
-            look_after=frozenset(names & {*look_after}) if self.left else None,
+            look_after=frozenset(names & {*look_after} - self._seen) if self.left else None,
         )
 
     async def take(self, cause: TurnCause) -> PlanExtended:
@@ -161,12 +162,22 @@ class Turns:
     def _has_to_answer(self) -> bool:
         """Whether something has failed, or the answer has to be written from several outputs."""
         context = self.context
-        if self._failed():
+        if self._failed() or (self._is_directing and self._shown().outputs):
             return True
         last = frontier(context.plan, context.records)
         outputs = [record.output for record in last if record.output is not None]
         is_written = len(outputs) > 1 and all(output.kind == "text" for output in outputs)
         return is_written and context.options.answer_schema is None
+
+    @property
+    def _is_directing(self) -> bool:
+        """Whether it has asked to see results, and is not only the one who planned."""
+        return bool(self.taken or self.first.look_after)
+
+    @property
+    def _seen(self) -> frozenset[str]:
+        """Ids of the steps that were over when it had its last turn."""
+        return frozenset(self.taken[-1].seen if self.taken else ())
 
     def _failed(self) -> tuple[str, ...]:
         known = {name for turn in self.taken for name in turn.without}
@@ -212,7 +223,7 @@ class Turns:
             if problem is not None:
                 again = {"key": f"{request.key}.{attempt}", "feedback": str(problem)}
                 request = request.model_copy(update=again)
-            text, taken, seconds, task_run = await self._ask(request, number)
+            text, taken, seconds, task_run = await self._ask(request, shown.task_runs)
             usage, work_s = usage + taken, work_s + seconds
             try:
                 reply = read_turn(text, self.plan, may_answer=cause == "over")
@@ -279,17 +290,20 @@ class Turns:
         return frozenset(record.id for record in over if record.output is None)
 
     def _shown(self) -> _Shown:
-        seen = set(self.taken[-1].seen) if self.taken else set[str]()
+        seen = set(self._seen)
         lines: list[StepLine] = []
         outputs: list[StepOutput] = []
+        runs: list[str] = []
         for record in [each for each in self.context.records.values() if not each.parent]:
             reason = record.reason or record.summary
             status = record.now
             if record.id not in seen and record.output is not None:
                 outputs += self.context.outputs_of(record.id)
+                runs += record.task_runs
+            if status in OVER:
                 seen.add(record.id)
             lines.append(StepLine(record.id, record.agent, status, reason))
-        return _Shown(tuple(lines), tuple(outputs), tuple(seen))
+        return _Shown(tuple(lines), tuple(outputs), tuple(seen), tuple(runs))
 
     def _request(self, cause: TurnCause, number: int, shown: _Shown) -> SubagentRequest:
         context = self.context
@@ -318,6 +332,7 @@ class Turns:
             number=number,
             next_step=next_number(self.plan.steps),
             refused=self.taken[-1].refused if self.taken else "",
+            edited=self.plan if self.edits > (self.taken[-1].edits if self.taken else 0) else None,
             how=turns_instructions(rules, program=program),
             grammar=turn_grammar(rules, program=program, may_answer=cause == "over"),
             key=f"{context.key}.turn.{number}",
@@ -356,8 +371,14 @@ class Turns:
         room = room_for(self.context.models.profile(model).context_tokens)
         return facts_text(stored.facts, room).text
 
-    async def _ask(self, request: SubagentRequest, number: int) -> tuple[str, Usage, float, str]:
+    async def _ask(
+        self, request: SubagentRequest, after: Sequence[str]
+    ) -> tuple[str, Usage, float, str]:
         """Return what it wrote, what that took, and the task run.
+
+        Args:
+            request: What it is asked.
+            after: The task runs of what it is shown.
 
         Raises:
             BudgetExceededError: The run can't afford the question.
@@ -367,10 +388,8 @@ class Turns:
         request = await context.ledger.reserve(request)
         usage: Usage | None = None
         try:
-            runs = [run for record in context.records.values() for run in record.task_runs]
-            asking = run_task(
-                direct, request, name=f"Turn {number} · orchestrator", wait_for=states_of(runs)
-            )
+            name = f"Turn {request.attempt} · orchestrator"
+            asking = run_task(direct, request, name=name, wait_for=states_of(after))
             with self._events(request):
                 state, content = await context.control.unless_cancelled(asking)
             if (result := result_in(content)) is None:
@@ -401,7 +420,7 @@ class Turns:
             approval=frozenset(step.id for step in added if wanted and step.approval),
             given_up=tuple(given_up),
             without=frozenset(turn.without),
-            look_after=frozenset(reply.look_after) if self.left else None,
+            look_after=frozenset({*reply.look_after} - self._seen) if self.left else None,
         )
 
     async def _recalled(self, plan: TaskIR, names: set[str]) -> tuple[StepRecall, ...]:

@@ -12,7 +12,7 @@ from .conditions import Condition, parts_of, steps_of
 from .items import MOST_ITEMS, is_pattern
 from .places import ItemPlace, has_items, item_place, places_problem
 from .program import ForEach
-from .step import Agent, InnerPlan, Step, final_step, source_of
+from .step import Agent, InnerPlan, Step, asked_by, final_step, source_of
 
 __all__ = ["MAX_DEPTH", "MAX_ITEMS", "MAX_STEPS", "PlanRules", "check_steps", "first_repeated"]
 
@@ -102,16 +102,17 @@ def _check_plan(
     scope = replace(scope, agents={**scope.agents, **{agent.name: agent for agent in agents}})
     ids = {step.id for step in steps}
     earlier: dict[str, Step] = {}
-    assigned: dict[tuple[str, str], str] = {}
+    assigned: dict[tuple[str, ...], str] = {}
     for step in steps:
         name = scope.prefix + step.id
         if step.id in earlier:
             raise ValueError(f"step {name} is there twice")
         _check_step(step, name, _Around(earlier, ids, scope))
         if step.prompt:
-            if other := assigned.get((step.agent, step.prompt)):
+            asked = asked_by(step)
+            if other := assigned.get(asked):
                 raise ValueError(f"step {name} gives {step.agent!r} the same prompt as {other}")
-            assigned[step.agent, step.prompt] = name
+            assigned[asked] = name
         earlier[step.id] = step
     if final is not None and final not in ids:
         raise ValueError(f"final_step {scope.prefix}{final} is not a step of the plan")

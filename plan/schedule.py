@@ -202,9 +202,8 @@ class Schedule:
         for name in plan.given_up:
             self._give_up(self._known_node(name), commands)
         self._look_after = plan.look_after
-        if plan.look_after:
-            names = (self._known_node(name).step.id for name in plan.look_after)
-            self._look_after = frozenset(n for n in names if self._nodes[n].status not in OVER)
+        for name in plan.look_after or ():
+            self._known_node(name)
 
     def _known_node(self, name: str) -> _Node:
         if (node := self._nodes.get(name)) is None:

@@ -23,6 +23,7 @@ __all__ = [
     "TaskType",
     "Tier",
     "TierName",
+    "asked_by",
     "final_step",
     "needs_of",
     "placed_steps",
@@ -176,6 +177,15 @@ def placed_steps(
             yield from placed_steps(inner, step.plan.steps, f"{prefix}{step.id}.")
         elif step.agent:
             yield PlacedStep(prefix + step.id, step, known[step.agent])
+
+
+def asked_by(step: Step) -> tuple[str, ...]:
+    """Return what no other step may have as well: who does it, what is asked, and for which items.
+
+    The same prompt for other items is another one.
+    """
+    items = step.for_each.model_dump_json() if step.for_each else ""
+    return step.agent, step.prompt, items
 
 
 def source_of(step: Step) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from ..data_types import Frozen
 from ..errors import PlanError
 from .ids import sort_key
-from .step import Agent, Step, StepId, final_step, needs_of
+from .step import Agent, Step, StepId, asked_by, final_step, needs_of
 from .task_ir import PlanRules, TaskIR, parse_plan
 
 __all__ = ["GivenUp", "TurnReply", "extend_plan", "next_number"]
@@ -83,9 +83,9 @@ def extend_plan(
 def _check(
     plan: TaskIR, reply: TurnReply, known: Collection[str], without_output: Collection[str]
 ) -> None:
-    done = {(step.agent, step.prompt): step.id for step in plan.steps if step.prompt}
+    done = {asked_by(step): step.id for step in plan.steps if step.prompt}
     for step in reply.steps:
-        if before := done.get((step.agent, step.prompt)):
+        if before := done.get(asked_by(step)):
             raise PlanError(
                 f"The turn breaks a rule: step {step.id} asks {step.agent} for what {before} does.",
                 f"Use the output of {before}, or ask for something else.",

@@ -125,7 +125,8 @@ def _written(plan: TaskIR) -> str:
 
 
 def _task(step: Step) -> dict[str, Any]:
-    data = step.model_dump(mode="json", exclude_defaults=True, by_alias=True, exclude={"id"})
+    fields = step.model_dump(mode="json", exclude_defaults=True, by_alias=True, exclude={"id"})
+    data: dict[str, Any] = {"number": int(step.id[1:]), **fields}
     if needs := data.get("depends_on"):
         data["depends_on"] = [int(name[1:]) for name in needs]
     return data
@@ -168,6 +169,7 @@ def turn_request(
     number: int,
     next_step: int,
     refused: str = "",
+    edited: TaskIR | None = None,
     how: str,
     grammar: str,
     key: str,
@@ -185,6 +187,7 @@ def turn_request(
         number: The turn's number; the first plan is number 1.
         next_step: The number of the next assignment.
         refused: Why the turn before was not taken; "" where it was.
+        edited: The plan so far, where a person has changed it since the last turn.
         how: The instructions, the same in all turns.
         grammar: What a model file writes under.
         limits: What bounds the call.
@@ -193,8 +196,12 @@ def turn_request(
     end = _END if cause == "over" else _WRITE
     head = f"Turn {number}. {_CAUSES[cause]}"
     tail = f"{remaining} The next assignment has number {next_step}. {end}"
-    said = f"Your last turn was not taken: {refused}" if refused else ""
-    about_refusal = (Quote(text=refused, label="Your last turn was not taken:"),) if refused else ()
+    changes = [Quote(text=refused, label="Your last turn was not taken:")] if refused else []
+    if edited is not None:
+        changes.append(
+            Quote(text=_written(edited), label="A person has changed the plan. It is now:")
+        )
+    said = "\n\n".join(f"{change.label} {change.text}" for change in changes)
     label = "How far the assignments are:"
     return SubagentRequest(
         key=key,
@@ -206,7 +213,7 @@ def turn_request(
         model=model,
         instructions=how,
         prompt="\n\n".join(filter(None, [head, said, label, shown, tail])),
-        asked=(head, *about_refusal, Quote(text=shown, label=label), tail),
+        asked=(head, *changes, Quote(text=shown, label=label), tail),
         upstream=outputs,
         grammar=grammar,
         # An answer is a text; a turn in which something goes on can't be anything but JSON.

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from flow_runs import steps_of
+from prefect_swarm.cli.approvals import _answer as edit
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.plan_changes import current_plan
 from prefect_swarm.flows.python import swarm as run_swarm
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.store.approvals import Approvals
@@ -183,6 +185,24 @@ def test_a_turn_that_is_rejected_adds_nothing_and_the_orchestrator_is_told_why()
     assert list(steps_of(result)) == ["S1", "S2"]
     assert result.answer == "Rotterdam."
     assert "Too dear." in orchestra.asked[1].prompt
+
+
+def test_a_plan_that_is_edited_while_a_turn_waits_is_what_the_orchestrator_goes_on_with() -> None:
+    orchestra = Orchestra({"assign_task": count("Rotterdam")}, {"finish": {"step": 1}})
+    with serving(orchestra) as server:
+        options = SwarmOptions(model=server.name(), memory=False, approve=("turns",))
+        with pytest.raises(RunWaitingError) as left:
+            asyncio.run(run_swarm(OBJECTIVE, options=options))
+        run = find_run(left.value.run_id)
+        plan = current_plan(run)
+        other = plan.steps[1].model_copy(update={"prompt": "Describe a crane."})
+        edited = plan.model_copy(update={"steps": (plan.steps[0], other)})
+        edit(Approvals(run), edited.model_dump(mode="json"))
+        result = asyncio.run(resume(left.value.run_id))
+    assert result.status == "completed", result.problem
+    assert [step.prompt for step in result.plan.steps][1:] == ["Describe a crane."]
+    assert "A person has changed the plan" in orchestra.asked[1].prompt
+    assert "Describe a crane." in orchestra.asked[1].prompt
 
 
 def test_what_is_cancelled_ends_and_what_needs_it_goes_on_without_it() -> None:
