@@ -155,12 +155,22 @@ FromStep = Annotated[
         "repeatable.",
     ),
 ]
+FromTurn = Annotated[
+    int,
+    typer.Option(
+        "--turn",
+        min=0,
+        metavar="K",
+        help="Go on after turn K of the orchestrator, as the run was then; it directs on.",
+    ),
+]
 
 
 def fork(
     run_name: RunName,
     plan: EditedPlan = None,
     again: FromStep = None,
+    turn: FromTurn = 0,
     overrides: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
     as_json: AsJson = False,
     stream: AsEvents = False,
@@ -177,8 +187,8 @@ def fork(
     names = [as_step_id(name) for name in again or ()]
     changes = {**overrides, **({"stream_text": True} if stream else {})}
     edited = None if plan is None else _read(find_run(run_name), plan, changes)
-    prepared = _prepared(run_name, edited, names, changes)
-    orchestrated = is_orchestrated(prepared.plan)
+    prepared = _prepared(run_name, edited, names, changes, turn)
+    orchestrated = bool(turn) or is_orchestrated(prepared.plan)
     asyncio.run(check_models(prepared.options, orchestrated=orchestrated))
     say(_what_it_takes(prepared))
     return run_and_report(
@@ -194,11 +204,11 @@ def _begin(prepared: PreparedFork) -> Callable[[], Awaitable[SwarmResult]]:
 
 
 def _prepared(
-    run_name: str, plan: TaskIR | None, again: list[str], changes: Mapping[str, Any]
+    run_name: str, plan: TaskIR | None, again: list[str], changes: Mapping[str, Any], turn: int
 ) -> PreparedFork:
     from ..flows.resume import prepare_fork
 
-    return prepare_fork(run_name, plan, again, changes)
+    return prepare_fork(run_name, plan, again, changes, turn)
 
 
 def _read(run: RunStore, path: Path, changes: Mapping[str, Any]) -> TaskIR:

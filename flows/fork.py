@@ -15,6 +15,7 @@ from ..plan.documents import plan_from
 from ..plan.ids import is_within, root_of
 from ..plan.task_ir import TaskIR, check_objective, is_orchestrated
 from ..store.approvals import Approvals
+from ..store.attempt import Usage
 from ..store.diff import RunDiff
 from ..store.events import ExpandedEvent
 from ..store.protocol import PlanRecord, RunStore
@@ -22,12 +23,20 @@ from ..store.result import Planning
 from ..store.runs import find_run
 from ..store.step import StepState, TakenFrom
 from ..tasks.planner.task import Planned
+from ..text import plural
 from .expansion import StoredItems
 from .members import states_stored
 from .options import SwarmOptions
 from .plan_changes import plan_so_far, rules_of, unchanged_steps
 from .planning import plan_rules
-from .stored_plan import StoredPlanning, finished_step, load, save, stored_turns
+from .stored_plan import (
+    StoredPlanning,
+    StoredTurn,
+    finished_step,
+    load,
+    save,
+    stored_turns,
+)
 
 __all__ = [
     "FinishedWork",
@@ -37,6 +46,7 @@ __all__ = [
     "compared_run",
     "finished_work",
     "fork_plan",
+    "plan_at_turn",
     "plan_done",
     "steps_taken_over",
     "taken_by",
@@ -134,10 +144,13 @@ class ForkSource(Frozen):
         run: The run's id, or its flow run's.
         again: Ids of steps that are done anew although they are finished, and with them all that
             depend on them; an instance may be one.
+        turn: The turn of the orchestrator's after which the run goes on, as the other one was then;
+            0: it takes the whole plan, and the orchestrator has no more turns.
     """
 
     run: str
     again: tuple[str, ...] = ()
+    turn: int = 0
 
 
 def steps_taken_over(
@@ -198,7 +211,8 @@ def check_choice(
             f"Nothing of run {source.run} can be taken over: {why}.",
             f"Name a step to run it again anyway: --from {ids[0]}",
         )
-    if len(taken) == len(ids) and before == after and not is_orchestrated(after):
+    is_directed = bool(source.turn) or is_orchestrated(after)
+    if len(taken) == len(ids) and before == after and not is_directed:
         raise InputError(
             f"A fork of run {source.run} would do nothing: all {len(ids)} steps are finished.",
             f"Name a step to run again (--from {ids[-1]}), or edit the plan (--plan FILE).",
@@ -231,7 +245,7 @@ def begin_fork(
         StorageError: There is no room for it.
     """
     work = finished_work(source.run)
-    after = _plan_after(work, plan, options)
+    after = _plan_after(work, source, plan, options)
     check_objective(after, objective)
     _take_items(work, run)
     taken = taken_by(work, source, after)
@@ -245,7 +259,46 @@ def begin_fork(
             )
         run.save_step(_taken_step(work.run, run, work.steps[name]), required=True)
     run.write_plan(PlanRecord(compile_plan(after).to_json()), required=True)
-    save(run, StoredPlanning(planned=_planned(work.run, after, is_edited=after != work.plan)))
+    if source.turn:
+        _take_turns(work.run, run, source.turn, after)
+    else:
+        save(run, StoredPlanning(planned=_planned(work.run, after, is_edited=after != work.plan)))
+
+
+def _take_turns(source: RunStore, run: RunStore, last: int, plan: TaskIR) -> None:
+    """Let a fork have the turns of its source up to one, as if they had been its own."""
+    planned, turns = _turns_until(source, last)
+    is_edited = any(turn.edits for turn in turns)
+    # The turns before an edit don't lead to the plan that there is: then it is the first one.
+    kept = () if is_edited else turns
+    for turn in kept:
+        run.write_record("turn", turn.model_copy(update={"usage": Usage()}), str(turn.number))
+    first = planned.plan if kept or last == 1 else plan
+    choice = "edited by a person" if is_edited else ""
+    planning = Planning(source="fork", forked_from=source.run_id, forked_turn=last, choice=choice)
+    save(
+        run,
+        StoredPlanning(planned=planned.model_copy(update={"plan": first, "planning": planning})),
+    )
+
+
+def _turns_until(run: RunStore, last: int) -> tuple[Planned, tuple[StoredTurn, ...]]:
+    """Return the plan of a run's first turn, and its turns after that up to one.
+
+    Raises:
+        InputError: It has not had so many.
+    """
+    stored = load(run, StoredPlanning)
+    taken = [turn for turn in stored_turns(run) if not turn.waits]
+    if stored is None or last > len(taken) + 1:
+        had = plural(len(taken) + 1 if stored else 0, "turn")
+        raise InputError(f"Run {run.run_id} has had {had}.", "Name one of these.")
+    if stored.planned.planning.source == "user":
+        raise InputError(
+            f"The plan of run {run.run_id} was given: no orchestrator directs it.",
+            "Leave the turn out.",
+        )
+    return stored.planned, tuple(taken[: last - 1])
 
 
 def _take_items(work: FinishedWork, run: RunStore) -> None:
@@ -304,7 +357,7 @@ def fork_plan(
     """
     if stored := load(run, StoredPlanning):
         return stored.planned.plan
-    return _plan_after(finished_work(source.run), plan, options)
+    return _plan_after(finished_work(source.run), source, plan, options)
 
 
 def taken_by(work: FinishedWork, source: ForkSource, after: TaskIR) -> tuple[str, ...]:
@@ -320,11 +373,27 @@ def taken_by(work: FinishedWork, source: ForkSource, after: TaskIR) -> tuple[str
     return taken
 
 
-def _plan_after(work: FinishedWork, plan: TaskIR | None, options: SwarmOptions) -> TaskIR:
+def _plan_after(
+    work: FinishedWork, source: ForkSource, plan: TaskIR | None, options: SwarmOptions
+) -> TaskIR:
+    if source.turn:
+        return plan_at_turn(work.run, source.turn)
     data: Mapping[str, Any] = (
         work.plan.model_dump(mode="json") if plan is None else plan.model_dump(mode="json")
     )
     return plan_from(data, work.plan, plan_rules(options))
+
+
+def plan_at_turn(run: RunStore, turn: int) -> TaskIR:
+    """Return the plan that a run had after a turn of the orchestrator's.
+
+    Raises:
+        InputError: It has not had so many turns.
+    """
+    planned, turns = _turns_until(run, turn)
+    done = turns[-1].edits if turns else 0
+    edits = Approvals(run).edits()[:done]
+    return plan_so_far(planned, edits, turns, rules_of(run)).plan
 
 
 def _planned(source: RunStore, plan: TaskIR, *, is_edited: bool) -> Planned:

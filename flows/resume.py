@@ -39,7 +39,7 @@ from ..store.runs import find_run, open_run
 from ..tracing.spans import without_prefect_spans
 from .approval import waiting_error
 from .control import not_waiting
-from .fork import FinishedWork, ForkSource, finished_work, taken_by
+from .fork import FinishedWork, ForkSource, finished_work, plan_at_turn, taken_by
 from .options import (
     SwarmOptions,
     changed_options,
@@ -90,6 +90,7 @@ def prepare_fork(
     plan: TaskIR | None = None,
     again: Collection[str] = (),
     changes: Mapping[str, Any] | None = None,
+    turn: int = 0,
 ) -> PreparedFork:
     """Find out what a fork of a run takes over; nothing is written.
 
@@ -98,6 +99,7 @@ def prepare_fork(
         plan: The plan that takes the place of the run's. Inputs that it leaves out stay.
         again: Ids of steps that are done anew, with all that depend on them.
         changes: Values that take the place of those of the options that the run began with.
+        turn: The turn of the orchestrator's after which it goes on; 0: it takes the whole plan.
 
     Raises:
         InputError: It can't be forked so.
@@ -105,12 +107,19 @@ def prepare_fork(
     """
     work = finished_work(name)
     options = with_changes(options_of(work.run), changes or {})
+    source = ForkSource(run=work.run.run_id, again=tuple(again), turn=turn)
+    if turn and plan is not None:
+        raise InputError(
+            "A fork from a turn on has the plan of that turn.", "Leave out the plan or the turn."
+        )
+    if turn:
+        after = plan_at_turn(work.run, turn)
+        return PreparedFork(source, after, options, taken_by(work, source, after), None)
     after = plan_from(
         (work.plan if plan is None else plan).model_dump(mode="json"),
         work.plan,
         plan_rules(options),
     )
-    source = ForkSource(run=work.run.run_id, again=tuple(again))
     taken = taken_by(work, source, after)
     return PreparedFork(source, after, options, taken, _without_known(work, after))
 
@@ -125,6 +134,7 @@ async def fork(
     coder: RegisteredModel | str | None = None,
     architect: RegisteredModel | str | None = None,
     orchestrator: RegisteredModel | str | None = None,
+    turn: int = 0,
     changes: Mapping[str, Any] | None = None,
 ) -> SwarmResult:
     """Begin a new run that takes over what another one has finished.
@@ -142,6 +152,8 @@ async def fork(
         coder: The middle tier's.
         architect: The most expensive tier's.
         orchestrator: The one that writes the answer.
+        turn: The turn of the orchestrator's after which the new run goes on, as the other one was
+            then; 0: it takes the whole plan, and the orchestrator has no more turns.
         changes: Values of other options, by their names; the rest is as the other run began.
 
     Raises:
@@ -161,7 +173,7 @@ async def fork(
     models = specified(
         model=model, worker=worker, coder=coder, architect=architect, orchestrator=orchestrator
     )
-    prepared = prepare_fork(run, plan, again, {**(changes or {}), **models})
+    prepared = prepare_fork(run, plan, again, {**(changes or {}), **models}, turn)
     try:
         with not_waiting():
             return await prepared.begin()

@@ -360,7 +360,8 @@ class Run:
 
     async def _is_directed(self) -> bool:
         """Whether the orchestrator goes on after the plan: one that has but a plan does not."""
-        is_its_own = self._unedited.planning.source == "orchestrator"
+        planning = self._unedited.planning
+        is_its_own = planning.source == "orchestrator" or bool(planning.forked_turn)
         return (
             is_its_own
             and self.context.options.turns > 1

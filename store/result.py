@@ -95,6 +95,10 @@ class Planning(Frozen):
     forked_from: str = Field(
         default="", description="The run that the plan, or what it was edited from, is of."
     )
+    forked_turn: int = Field(
+        default=0,
+        description="The turn of that run after which the orchestrator goes on; 0: it doesn't.",
+    )
     shown_runs: tuple[str, ...] = Field(
         default=(), description="Flow run ids of the earlier plans that the planner was shown."
     )

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from flow_runs import steps_of
 from prefect_swarm.cli.approvals import _answer as edit
+from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.plan_changes import current_plan
 from prefect_swarm.flows.python import swarm as run_swarm
-from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.resume import fork, prepare_fork, resume
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
 from prefect_swarm.store.result import SwarmResult
@@ -231,3 +232,24 @@ def test_a_turn_that_the_run_cannot_pay_is_refused_before_anything_starts() -> N
     assert list(steps_of(result)) == ["S1", "S2"]
     assert result.answer == "Found: Name the harbours in the ledger."
     assert "tokens at least" in orchestra.asked[1].prompt
+
+
+def test_a_fork_goes_on_after_a_turn_of_another_run_as_that_was_then() -> None:
+    first = {"assign_task": count("Rotterdam"), "look_after": [3]}
+    orchestra = Orchestra(first, {"assign_task": count("Antwerp")}, "Antwerp.")
+    with serving(orchestra) as server:
+        whole = planned(server, OBJECTIVE)
+        orchestra.turns[3:] = [{"assign_task": count("Ghent")}, "Ghent."]
+        result = asyncio.run(fork(whole.run_id, turn=2))
+        with pytest.raises(InputError, match="has had 4 turns"):
+            prepare_fork(whole.run_id, turn=5)
+    assert list(steps_of(whole)) == ["S1", "S2", "S3", "S4"]
+    assert result.answer == "Ghent."
+    assert [step.prompt for step in result.plan.steps][2:] == [
+        "Count the cranes of Rotterdam.",
+        "Count the cranes of Ghent.",
+    ]
+    taken = [step.id for step in result.steps if step.taken_from is not None]
+    assert taken == ["S1", "S2", "S3"]
+    # The conversation goes on as it was: a turn after that of the source.
+    assert "Turn 3." in orchestra.asked[3].prompt
