@@ -309,8 +309,10 @@ class Run:
     async def answer(self) -> RunAnswer:
         """Have the answer made of the outputs that no other step read."""
         context = self.context
-        if self._turns is not None and self._turns.answer is not None:
-            return RunAnswer(self._turns.answer)
+        # What has to have a type is written under that.
+        turns = self._turns if context.options.answer_schema is None else None
+        if turns is not None and turns.answer is not None:
+            return RunAnswer(turns.answer, trouble=turns.trouble)
         done_when = self.planned.plan.definition_of_done
         answering = Answering(context, done_when, answer_check())
         async with self._shown_if_left():

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from ..errors import BudgetExceededError, Category, PlanError, SwarmError
+from ..errors import BudgetExceededError, Category, ModelError, PlanError, SwarmError
 from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
 from ..plan.output import StepOutput
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
 from ..plan.task_ir import PlanRules, TaskIR
-from ..plan.turns import TurnReply, extend_plan, next_number
+from ..plan.turns import TurnReply, extend_plan, needed_for, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
@@ -39,8 +39,15 @@ from ..tasks.planner.turns import (
     turn_request,
     turns_instructions,
 )
+from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.compaction import room_in
-from ..tasks.subagent.request import Exchange, SubagentRequest, prompt_of, tokens_of
+from ..tasks.subagent.request import (
+    Exchange,
+    SubagentRequest,
+    SubagentResult,
+    prompt_of,
+    tokens_of,
+)
 from ..text import plural
 from .approval import Asking, turn_question
 from .context import RunContext, frontier
@@ -56,6 +63,18 @@ __all__ = ["Turns"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 _TRIES = 2
+_PARTS = 3
+"""Requests that an answer may take that is cut off."""
+_WRITTEN_WRONG = frozenset(
+    {
+        Category.EARLY_ABORT,
+        Category.FORMAT,
+        Category.REFUSED,
+        Category.SCHEMA,
+        Category.TRUNCATED,
+    }
+)
+"""What another answer to the same question may well not have."""
 _FINISHED = "the orchestrator has finished"
 
 
@@ -81,6 +100,7 @@ class Turns:
         waiting: A turn about which a person has not decided yet.
         asking: What a person is asked.
         problem: Why a turn came to nothing; "" if none did.
+        trouble: What is wrong with the answer that it has written; "" if nothing is.
     """
 
     context: RunContext
@@ -91,6 +111,7 @@ class Turns:
     waiting: StoredTurn | None = None
     asking: Asking | None = None
     problem: str = field(init=False, default="")
+    trouble: str = field(init=False, default="")
     _rules: PlanRules = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,7 +157,8 @@ class Turns:
         names = {step.id for step in self.plan.steps}
         given_up = names & {each.step for turn in self.taken for each in turn.reply.given_up}
         if self.taken and self.taken[-1].reply.is_last:
-            given_up = names
+            last = self.taken[-1].reply.final_step
+            given_up = names - needed_for(self.plan.steps, last) if last else names
         without = names & {name for turn in self.taken for name in turn.without}
         look_after = self.taken[-1].reply.look_after if self.taken else self.first.look_after
         return PlanExtended(
@@ -199,6 +221,7 @@ class Turns:
         added = await self._compiled(plan, turn.reply, turn.recall)
         given_up = self._given_up(turn.reply)
         if turn.waits:
+            await self._store(turn)
             turn = await self._decided(turn, added, tuple(given_up))
             if turn.refused:
                 plan, added, given_up = self.plan, (), dict[str, str]()
@@ -208,11 +231,12 @@ class Turns:
         return self._extend(turn, added, given_up)
 
     async def _asked(self, cause: TurnCause) -> StoredTurn:
-        """Ask the orchestrator, and store what it decides.
+        """Ask the orchestrator, and return what it decides.
 
         Raises:
             BudgetExceededError: The run can't afford the question.
-            PlanError: It didn't answer, or twice wrote what can't be taken.
+            ModelError: It can't be asked.
+            PlanError: It twice wrote what can't be taken.
         """
         number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
         request = self._request(cause, number, shown)
@@ -223,10 +247,10 @@ class Turns:
             if problem is not None:
                 again = {"key": f"{request.key}.{attempt}", "feedback": str(problem)}
                 request = request.model_copy(update=again)
-            text, taken, seconds, task_run = await self._ask(request, shown.task_runs)
-            usage, work_s = usage + taken, work_s + seconds
+            result, task_run = await self._ask(request, shown.task_runs)
+            usage, work_s = usage + result.usage, work_s + result.work_s
             try:
-                reply = read_turn(text, self.plan, may_answer=cause == "over")
+                reply = read_turn(_usable(result), self.plan, may_answer=cause == "over")
                 plan = extend_plan(self.plan, reply, self._rules, self._without_output())
                 recall = await self._recalled(plan, {step.id for step in reply.steps})
                 self._check_budget(plan, await self._compiled(plan, reply, recall))
@@ -234,11 +258,11 @@ class Turns:
                 problem = error
                 continue
             is_asked = "turns" in self.context.options.approve
-            turn = StoredTurn(
+            return StoredTurn(
                 number=number,
                 cause=cause,
                 asked=asked,
-                answered=text,
+                answered=result.text,
                 reply=reply,
                 seen=shown.seen,
                 without=failed if reply.steps else (),
@@ -249,8 +273,6 @@ class Turns:
                 work_s=work_s,
                 task_run=task_run,
             )
-            await self._store(turn)
-            return turn
         raise problem or PlanError("The turn is empty.", "")
 
     async def _store(self, turn: StoredTurn) -> None:
@@ -281,8 +303,10 @@ class Turns:
             for each in reply.given_up
         }
         if reply.is_last:
+            last = reply.final_step
+            kept = needed_for(self.plan.steps, last) if last else frozenset[str]()
             roots = (record.id for record in records.values() if not record.parent)
-            found = dict.fromkeys(roots, _FINISHED) | found
+            found = {name: _FINISHED for name in roots if name not in kept} | found
         return {name: why for name, why in found.items() if records[name].now not in OVER}
 
     def _without_output(self) -> frozenset[str]:
@@ -331,6 +355,7 @@ class Turns:
             remaining,
             number=number,
             next_step=next_number(self.plan.steps),
+            done_when=self.plan.definition_of_done if cause == "over" else (),
             refused=self.taken[-1].refused if self.taken else "",
             edited=self.plan if self.edits > (self.taken[-1].edits if self.taken else 0) else None,
             how=turns_instructions(rules, program=program),
@@ -373,8 +398,8 @@ class Turns:
 
     async def _ask(
         self, request: SubagentRequest, after: Sequence[str]
-    ) -> tuple[str, Usage, float, str]:
-        """Return what it wrote, what that took, and the task run.
+    ) -> tuple[SubagentResult, str]:
+        """Return what it wrote, and the task run; an answer is written on where it is cut off.
 
         Args:
             request: What it is asked.
@@ -382,8 +407,25 @@ class Turns:
 
         Raises:
             BudgetExceededError: The run can't afford the question.
-            PlanError: It didn't answer.
+            ModelError: It can't be asked.
         """
+        result, task_run = await self._ask_once(request, after)
+        usage = result.usage
+        for part in range(2, _PARTS + 1):
+            if request.output != "text" or result.category is not Category.TRUNCATED:
+                break
+            update = {"key": f"{request.key}.part{part}", "begun": result.text}
+            result, task_run = await self._ask_once(request.model_copy(update=update), after)
+            usage += result.usage
+        if request.output == "text" and result.category is Category.TRUNCATED:
+            self.trouble = f"The answer is cut off: {result.error}"
+            text = result.text.rstrip() + cut_mark(usage.output_tokens)
+            result = result.model_copy(update={"text": text, "category": None})
+        return result.model_copy(update={"usage": usage}), task_run
+
+    async def _ask_once(
+        self, request: SubagentRequest, after: Sequence[str]
+    ) -> tuple[SubagentResult, str]:
         context = self.context
         request = await context.ledger.reserve(request)
         usage: Usage | None = None
@@ -392,14 +434,15 @@ class Turns:
             asking = run_task(direct, request, name=name, wait_for=states_of(after))
             with self._events(request):
                 state, content = await context.control.unless_cancelled(asking)
-            if (result := result_in(content)) is None:
-                raise PlanError(f"the orchestrator didn't answer: {content!r}", "Resume the run.")
-            usage = result.usage
+            if (result := result_in(content)) is not None:
+                usage = result.usage
         finally:
             context.ledger.settle(request.key, usage)
-        if result.category not in (None, Category.FORMAT, Category.SCHEMA):
-            raise PlanError(excerpt(result.error, 300), "Resume the run.")
-        return result.text, result.usage, result.work_s, task_run_of(state)
+        if result is None:
+            raise ModelError(f"the orchestrator didn't answer: {content!r}", "Resume the run.")
+        if result.category is not None and result.category not in _WRITTEN_WRONG:
+            raise ModelError(excerpt(result.error, 300), "Resume the run.")
+        return result, task_run_of(state)
 
     def _extend(
         self, turn: StoredTurn, added: tuple[CompiledStep, ...], given_up: Mapping[str, str]
@@ -457,6 +500,17 @@ class Turns:
         await check_toolsets(compiled, toolsets, self.context.run)
         names = {step.id for step in reply.steps}
         return tuple(step for step in compiled.steps if step.id in names)
+
+
+def _usable(result: SubagentResult) -> str:
+    """Return what was written, if it was written to its end.
+
+    Raises:
+        PlanError: It wasn't.
+    """
+    if result.category in (None, Category.FORMAT, Category.SCHEMA):
+        return result.text
+    raise PlanError(excerpt(result.error, 300), "Write it anew.", result.text)
 
 
 def _event(turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[str]) -> TurnEvent:

@@ -10,7 +10,7 @@ from .ids import sort_key
 from .step import Agent, Step, StepId, asked_by, final_step, needs_of
 from .task_ir import PlanRules, TaskIR, parse_plan
 
-__all__ = ["GivenUp", "TurnReply", "extend_plan", "next_number"]
+__all__ = ["GivenUp", "TurnReply", "extend_plan", "needed_for", "next_number"]
 
 
 class GivenUp(Frozen):
@@ -48,6 +48,17 @@ class TurnReply(Frozen):
 def next_number(steps: Sequence[Step]) -> int:
     """Return the number of the first step that a turn adds."""
     return max((int(step.id[1:]) for step in steps), default=0) + 1
+
+
+def needed_for(steps: Sequence[Step], name: str) -> frozenset[str]:
+    """Return a step and all that it needs, directly or not."""
+    needs = {step.id: needs_of(step) for step in steps}
+    found, waiting = set[str](), [name]
+    while waiting:
+        if (step := waiting.pop()) not in found:
+            found.add(step)
+            waiting += needs.get(step, ())
+    return frozenset(found)
 
 
 def extend_plan(

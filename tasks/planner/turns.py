@@ -168,6 +168,7 @@ def turn_request(
     *,
     number: int,
     next_step: int,
+    done_when: Sequence[str] = (),
     refused: str = "",
     edited: TaskIR | None = None,
     how: str,
@@ -187,6 +188,7 @@ def turn_request(
         number: The turn's number; the first plan is number 1.
         next_step: The number of the next assignment.
         refused: Why the turn before was not taken; "" where it was.
+        done_when: What the plan calls done.
         edited: The plan so far, where a person has changed it since the last turn.
         how: The instructions, the same in all turns.
         grammar: What a model file writes under.
@@ -194,6 +196,7 @@ def turn_request(
     """
     shown = "\n".join(map(str, lines))
     end = _END if cause == "over" else _WRITE
+    end = " ".join([*(f"It is done when: {condition}." for condition in done_when), end])
     head = f"Turn {number}. {_CAUSES[cause]}"
     tail = f"{remaining} The next assignment has number {next_step}. {end}"
     changes = [Quote(text=refused, label="Your last turn was not taken:")] if refused else []
@@ -250,6 +253,8 @@ class WrittenTurn(BaseModel):
         first = next_number(plan.steps)
         names = [*(agent.name for agent in plan.agents), *(a.name for a in self.create_subagent)]
         finish = self.finish or _Finish()
+        if self.finish and finish.step is None and not (finish.answer or "").strip():
+            raise PlanError("The turn finishes without an answer.", "Write it, or name a step.")
         data = [task.data(number, names) for number, task in enumerate(self.assign_task, first)]
         try:
             return TurnReply(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import threading
 from collections.abc import Callable
@@ -253,3 +254,33 @@ def test_a_fork_goes_on_after_a_turn_of_another_run_as_that_was_then() -> None:
     assert taken == ["S1", "S2", "S3"]
     # The conversation goes on as it was: a turn after that of the source.
     assert "Turn 3." in orchestra.asked[3].prompt
+
+
+def test_an_answer_that_is_cut_off_is_written_on_as_it_ever_was() -> None:
+    class Cutting(Orchestra):
+        def __call__(self, asked: Asked) -> Reply:
+            reply = super().__call__(asked)
+            is_first = len(self.asked) == 1 and "Nothing is left" in asked.prompt
+            return dataclasses.replace(reply, finish_reason="length") if is_first else reply
+
+    orchestra = Cutting("Rotterdam has", "has the most.", plan={**PLAN, "look_after": []})
+    result = run_in_turns(orchestra)
+    assert result.status == "completed", result.problem
+    assert " ".join(result.answer.split()) == "Rotterdam has the most."
+    assert len(orchestra.asked) == 2
+
+
+def test_finishing_with_a_step_that_goes_on_waits_for_it_and_ends_the_others() -> None:
+    held = threading.Event()
+
+    def agent(asked: Asked) -> Reply:
+        if "Explain how cranes" in asked.prompt:
+            return Reply("Never.", hold=held)
+        return Reply(f"Found: {asked.prompt.splitlines()[-1]}")
+
+    tasks = [*PLAN["assign_task"], *count("Ghent")]
+    orchestra = Orchestra({"finish": {"step": 3}}, plan={**PLAN, "assign_task": tasks}, agent=agent)
+    result = run_in_turns(orchestra)
+    held.set()
+    assert result.answer == "Found: Count the cranes of Ghent."
+    assert {step.id: step.status for step in result.steps}["S2"] == "skipped"
