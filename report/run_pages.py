@@ -229,8 +229,7 @@ def _origin(view: RunView) -> str:
     if planning.source == "user":
         return "The plan was given."
     if planning.source == "fork":
-        of = f"The plan is that of run {planning.forked_from}"
-        return f"{of}, {planning.choice}." if planning.choice else f"{of}."
+        return f"The plan is that of {planning.forked_words}."
     score = "" if planning.score is None else f", with a score of {planning.score:.2f}"
     return f"The plan was written by {planning.model}{score}."
 

@@ -109,6 +109,12 @@ class Planning(Frozen):
         default=None, description="What the orchestrator looked at first; None if it didn't."
     )
 
+    @property
+    def forked_words(self) -> str:
+        """Which run a fork's plan is of, after which turn, and how it was changed."""
+        turn = f"after turn {self.forked_turn}" if self.forked_turn else ""
+        return ", ".join(filter(None, [f"run {self.forked_from}", turn, self.choice]))
+
 
 class Mitigation(Frozen):
     """What was done about a symptom, and what came of it.

@@ -281,7 +281,7 @@ def _origin(result: SwarmResult) -> str:
     if planning.source == "user":
         return "given"
     if planning.source == "fork":
-        return f"that of run {planning.forked_from}{planning.choice and ', '}{planning.choice}"
+        return f"that of {planning.forked_words}"
     score = "" if planning.score is None else f", score {planning.score:.2f}"
     return f"by {planning.model}{score}"
 
