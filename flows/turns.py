@@ -6,10 +6,17 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
-from ..errors import BudgetExceededError, Category, PlanError, SwarmError
+from ..errors import (
+    BudgetExceededError,
+    Category,
+    PlanError,
+    RunDamagedError,
+    StorageError,
+    SwarmError,
+)
 from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
@@ -19,7 +26,8 @@ from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import TurnReply, extend_plan, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
-from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
+from ..store.events import AnsweringEvent, MessageEvent, PlannedStep, TextEvent, TurnEvent
+from ..store.messages import Message, Messages
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
 from ..store.step import StepState
@@ -53,6 +61,7 @@ __all__ = ["Turns"]
 _logger = logging.getLogger("prefect_swarm.runs")
 _TRIES = 2
 _FINISHED = "the orchestrator has finished"
+_OVER = "all of its steps are over, and it is about to end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,7 @@ class Turns:
         waiting: A turn about which a person has not decided yet.
         asking: What a person is asked.
         problem: Why a turn came to nothing; "" if none did.
+        unread: What a person has written that no turn has shown.
     """
 
     context: RunContext
@@ -86,10 +96,16 @@ class Turns:
     waiting: StoredTurn | None = None
     asking: Asking | None = None
     problem: str = field(init=False, default="")
+    unread: list[Message] = field(init=False, default_factory=list[Message])
     _rules: PlanRules = field(init=False)
+    _messages: Messages = field(init=False)
+    _last_message: int = field(init=False, default=0)
+    _announced: set[int] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._rules = plan_rules(self.context.options, self.context.toolsets.names)
+        self._messages = Messages(self.context.run)
+        self._last_message = max((n for turn in self.taken for n in turn.messages), default=0)
 
     @property
     def answer(self) -> str | None:
@@ -127,6 +143,9 @@ class Turns:
 
     def begin(self) -> PlanExtended:
         """Return what the turns that were taken before say of a plan that goes on with them."""
+        if self.left:
+            # An earlier process may have closed them, and ended before the run was over.
+            self._messages.reopen()
         # A person may have edited some of them away.
         names = {step.id for step in self.plan.steps}
         given_up = names & {each.step for turn in self.taken for each in turn.reply.given_up}
@@ -143,8 +162,11 @@ class Turns:
 
     async def take(self, cause: TurnCause) -> PlanExtended:
         """Have a turn, and return what follows from it; whatever happens, the run goes on."""
-        if cause == "over" and not self._has_to_answer():
-            return PlanExtended(())
+        self.look()
+        if cause == "over" and not self.unread and not self._has_to_answer():
+            if self._close(_OVER):
+                return PlanExtended(())
+            self.look()
         try:
             return await self._take(cause)
         except BudgetExceededError as error:
@@ -152,7 +174,53 @@ class Turns:
         except SwarmError as error:
             self.problem = f"Turn {len(self.taken) + 2} can't be taken: {error.problem}"
         _logger.warning("%s The run goes on with the plan that there is.", self.problem)
+        self._close_for_good("its orchestrator could not be asked again")
         return PlanExtended(())
+
+    def look(self) -> None:
+        """Take the messages that have come since the last look, and tell of each once."""
+        for message in self._messages.fresh(self._last_message):
+            self._last_message = message.number
+            self.unread.append(message)
+            self._announce(message)
+
+    def _announce(self, message: Message) -> None:
+        run = self.context.run
+        if self._announced is None:
+            self._announced = set()
+            with suppress(RunDamagedError):
+                found = run.events(("message",))
+                self._announced = {e.message for e in found if isinstance(e, MessageEvent)}
+        if not message.text or message.number in self._announced:
+            return
+        self._announced.add(message.number)
+        event = MessageEvent(
+            message=message.number,
+            text=excerpt(message.text),
+            by=message.by,
+            name=message.name,
+        )
+        self.context.emit(event)
+
+    def _close(self, why: str) -> bool:
+        """Have no message taken any more; False if one has come that no look has found."""
+        try:
+            return self._messages.close(why, self._last_message)
+        except StorageError as error:
+            _logger.warning("Messages can't be closed: %s", error)
+            return True
+
+    def _close_for_good(self, why: str) -> None:
+        """Close the messages, and name those that nobody has read."""
+        while not self._close(why):
+            self.look()
+        if self.unread:
+            numbers = ", ".join(str(message.number) for message in self.unread)
+            _logger.warning(
+                "The orchestrator has not read message %s: %s. Change the plan, or fork the run.",
+                numbers,
+                why,
+            )
 
     def _has_to_answer(self) -> bool:
         """Whether something has failed, or the answer has to be written from several outputs."""
@@ -180,17 +248,29 @@ class Turns:
         # One that waited for a person while they edited the plan is about another plan.
         if turn is None or turn.edits != self.edits:
             turn = await self._asked(cause)
+        if turn.waits:
+            turn = await self._decided(turn)
+        self.unread = [each for each in self.unread if each.number not in turn.messages]
+        turn = self._with_messages_open(turn)
         plan = extend_plan(self.plan, turn.reply, self._rules)
         added = await self._compiled(plan, turn.reply, turn.recall)
         given_up = self._given_up(turn.reply)
-        if turn.waits:
-            turn = await self._decided(turn, added, tuple(given_up))
-            if turn.refused:
-                plan, added, given_up = self.plan, (), dict[str, str]()
         await self._store(turn)
         self.taken.append(turn)
         self.plan = plan
         return self._extend(turn, added, given_up)
+
+    def _with_messages_open(self, turn: StoredTurn) -> StoredTurn:
+        """Return a turn that closes the messages if it is the last one.
+
+        Where another message has come meanwhile, it isn't: the answer waits for the turn with that.
+        """
+        if turn.number >= self.context.options.turns:
+            self._close_for_good(f"its orchestrator has had its {self.context.options.turns} turns")
+        elif turn.reply.is_last and (self.unread or not self._close(_FINISHED)):
+            update = {"answer": None, "final_step": None}
+            return turn.model_copy(update={"reply": turn.reply.model_copy(update=update)})
+        return turn
 
     async def _asked(self, cause: TurnCause) -> StoredTurn:
         """Ask the orchestrator, and store what it decides.
@@ -200,7 +280,8 @@ class Turns:
             PlanError: It didn't answer, or twice wrote what can't be taken.
         """
         number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
-        request = self._request(cause, number, shown)
+        messages = tuple(self.unread)
+        request = self._request(cause, number, shown, messages)
         problem: PlanError | None = None
         asked = prompt_of(request)
         usage, work_s = Usage(), 0.0
@@ -229,12 +310,14 @@ class Turns:
                 without=failed if reply.steps else (),
                 edits=self.edits,
                 recall=recall,
+                messages=tuple(message.number for message in messages),
                 waits=is_asked and bool(reply.steps or reply.given_up),
                 usage=usage,
                 work_s=work_s,
                 task_run=task_run,
             )
-            await self._store(turn)
+            if turn.waits:
+                await self._store(turn)
             return turn
         raise problem or PlanError("The turn is empty.", "")
 
@@ -242,10 +325,11 @@ class Turns:
         run = self.context.run
         await asyncio.to_thread(run.write_record, "turn", turn, str(turn.number))
 
-    async def _decided(
-        self, turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[str]
-    ) -> StoredTurn:
+    async def _decided(self, turn: StoredTurn) -> StoredTurn:
         """Return a turn as a person has decided about it."""
+        plan = extend_plan(self.plan, turn.reply, self._rules)
+        added = await self._compiled(plan, turn.reply, turn.recall)
+        given_up = tuple(self._given_up(turn.reply))
         text = turn.reply.model_dump_json()
         subject = hashlib.sha256(f"{self.context.key}\n{turn.number}\n{text}".encode()).hexdigest()
         question = turn_question(turn.number, added, given_up, subject, run_time())
@@ -287,7 +371,9 @@ class Turns:
             lines.append(StepLine(record.id, record.agent, status, reason))
         return _Shown(tuple(lines), tuple(outputs), tuple(seen))
 
-    def _request(self, cause: TurnCause, number: int, shown: _Shown) -> SubagentRequest:
+    def _request(
+        self, cause: TurnCause, number: int, shown: _Shown, messages: Sequence[Message]
+    ) -> SubagentRequest:
         context = self.context
         toolsets, inputs = context.toolsets.names, notes_of(context.inputs)
         program = may_depend(context.objective, inputs, toolsets)
@@ -315,6 +401,7 @@ class Turns:
             number=number,
             next_step=next_number(self.plan.steps),
             refused=self.taken[-1].refused if self.taken else "",
+            messages=[message for message in messages if message.text],
             how=turns_instructions(rules, program=program),
             grammar=turn_grammar(rules, program=program, may_answer=cause == "over"),
             key=f"{context.key}.turn.{number}",
@@ -432,6 +519,7 @@ def _event(turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[s
         given_up=tuple(given_up),
         look_after=turn.reply.look_after,
         finished=turn.reply.is_last,
+        messages=turn.messages,
     )
 
 

@@ -19,6 +19,7 @@ from ...plan.task_ir import PlanRules, TaskIR
 from ...plan.turns import GivenUp, TurnReply, next_number
 from ...quoting import PromptPart, Quote, with_quotes
 from ...store.attempt import excerpt
+from ...store.messages import Message
 from ...text import one_line, plural, without_surrogates
 from ..subagent.answer import extract
 from ..subagent.request import CallLimits, Exchange, SubagentRequest
@@ -93,6 +94,7 @@ _REASON_CHARS = 300
 _CAUSES: dict[TurnCause, str] = {
     "seen": "What you wanted to see is there.",
     "failed": "An assignment has failed for good.",
+    "message": "The user has written to you. They have been given no answer yet.",
     "over": "Nothing is left to do.",
 }
 _WRITE = "Write the JSON object of this turn."
@@ -139,6 +141,7 @@ def turn_request(
     number: int,
     next_step: int,
     refused: str = "",
+    messages: Sequence[Message] = (),
     how: str,
     grammar: str,
     key: str,
@@ -157,6 +160,7 @@ def turn_request(
         number: The turn's number; the first plan is number 1.
         next_step: The number of the next assignment.
         refused: Why the turn before was not taken; "" where it was.
+        messages: What the user has written since the turn before.
         how: The instructions, the same in all turns.
         grammar: What a model file writes under.
         limits: What bounds the call.
@@ -168,6 +172,8 @@ def turn_request(
     said = f"Your last turn was not taken: {refused}" if refused else ""
     about_refusal = (Quote(text=refused, label="Your last turn was not taken:"),) if refused else ()
     label = "How far the assignments are:"
+    wishes = tuple(Quote(text=each.text, label=_wish_label(each.number)) for each in messages)
+    wished = [f"{each.label}\n{each.text}" for each in wishes]
     return SubagentRequest(
         key=key,
         run=run,
@@ -178,13 +184,21 @@ def turn_request(
         model=model,
         instructions=how,
         history=tuple(history),
-        prompt="\n\n".join(filter(None, [head, said, label, shown, tail])),
-        asked=(head, *about_refusal, Quote(text=shown, label=label), tail),
+        prompt="\n\n".join(filter(None, [head, *wished, said, label, shown, tail])),
+        asked=(head, *wishes, *about_refusal, Quote(text=shown, label=label), tail),
         upstream=outputs,
         grammar=grammar,
         # An answer is a text; a turn in which something goes on can't be anything but JSON.
         output="text" if cause == "over" else "json",
         **dict(limits),
+    )
+
+
+def _wish_label(number: int) -> str:
+    """Say of a message whose it is: of all that is quoted, it alone is to be followed."""
+    return (
+        f"Message {number} of the user, whose objective this is. Although it is quoted, it is an "
+        "instruction to you: do as it says, as if it stood in the objective."
     )
 
 
