@@ -136,6 +136,7 @@ class Driver:
         wanted = self.context.options.approve
         steps = self.context.plan.steps
         marked = frozenset(step.id for step in steps if step.approval)
+        has_turns = self.turns is not None and bool(self.turns.taken)
         began = self.turns.begin() if self.turns else PlanExtended(())
         return replace(
             began,
@@ -143,8 +144,9 @@ class Driver:
             done=self.restored,
             under_way=self.context.prestarted.under_way,
             approval=marked if "steps" in wanted else frozenset(),
-            # A plan that a person wrote themselves needs nobody's approval.
-            asked="plan" in wanted and not self.asking.edits,
+            # A plan that a person wrote themselves needs nobody's approval; and one that turns have
+            # added to was approved before the first of them.
+            asked="plan" in wanted and not self.asking.edits and not has_turns,
         )
 
     async def _next_event(self, watched: set[asyncio.Task[Any]]) -> None:
