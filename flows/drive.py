@@ -228,8 +228,8 @@ class Driver:
         turns = self.turns
         if turns is None or self._status is not None or not self._reads_messages:
             return
-        turns.look()
-        if turns.unread and self._turn is None:
+        turns.inbox.look()
+        if turns.inbox.unread and self._turn is None:
             await self._advance(Messaged())
 
     def _report_rejected(self, step: str) -> None:

@@ -1,16 +1,21 @@
-"""What a person writes to the orchestrator of a run: it is checked, kept, or refused."""
+"""What a person writes to the orchestrator of a run: it is kept, found and read."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
 
-from ..errors import InputError, StorageError
+from ..errors import InputError, RunDamagedError, StorageError
+from ..store.attempt import excerpt
+from ..store.events import EventSink, MessageEvent
 from ..store.messages import Message, Messages, message_text
 from ..store.protocol import RunStore
 from ..store.runs import find_run
 from .plan_changes import options_of
 
-__all__ = ["refuse_messages", "tell"]
+__all__ = ["Inbox", "tell"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -67,13 +72,75 @@ def _require_turns(run: RunStore) -> None:
         )
 
 
-def refuse_messages(run: RunStore, why: str) -> None:
-    """Have a run take no message, and name those that came before that was known."""
-    messages, last = Messages(run), 0
-    try:
-        while not messages.close(why, last):
-            last += 1
-    except StorageError as error:
-        _logger.warning("Messages can't be closed: %s", error)
-    if last:
-        _logger.warning("Nobody reads message 1 to %d of run %s: %s.", last, run.run_id, why)
+@dataclass(slots=True)
+class Inbox:
+    """What a run's orchestrator finds to read; the holder of the run's lock has it.
+
+    Attributes:
+        last: The number of the last message that was found.
+        unread: Those that no turn has shown.
+    """
+
+    run: RunStore
+    emit: EventSink
+    last: int = 0
+    unread: list[Message] = field(init=False, default_factory=list[Message])
+    _emitted: set[int] | None = field(init=False, default=None)
+
+    def look(self) -> None:
+        """Take the messages that have come since the last look, and emit each once."""
+        for message in Messages(self.run).fresh(self.last):
+            self.last = message.number
+            self.unread.append(message)
+            self._emit(message)
+
+    def take(self, numbers: Collection[int]) -> None:
+        """Have messages be read: a turn has shown them."""
+        self.unread = [message for message in self.unread if message.number not in numbers]
+
+    def reopen(self) -> None:
+        """Take messages again, where they were closed."""
+        Messages(self.run).reopen()
+
+    def close(self, why: str) -> bool:
+        """Take no message any more; False if there is one that isn't read."""
+        if self.unread:
+            return False
+        return self._closed(why)
+
+    def close_for_good(self, why: str) -> None:
+        """Take no message any more, and name those that nobody has read."""
+        self.look()
+        while not self._closed(why):
+            self.look()
+        if numbers := ", ".join(str(message.number) for message in self.unread):
+            _logger.warning(
+                "The orchestrator has not read message %s: %s. Change the plan, or fork the run.",
+                numbers,
+                why,
+            )
+
+    def _closed(self, why: str) -> bool:
+        try:
+            return Messages(self.run).close(why, self.last)
+        except StorageError as error:
+            _logger.warning("What a person writes from now on is read by nobody: %s", error)
+            return True
+
+    def _emit(self, message: Message) -> None:
+        if self._emitted is None:
+            # An earlier process may have emitted it.
+            self._emitted = set()
+            with suppress(RunDamagedError):
+                found = self.run.events(("message",))
+                self._emitted = {e.message for e in found if isinstance(e, MessageEvent)}
+        if not message.text or message.number in self._emitted:
+            return
+        self._emitted.add(message.number)
+        event = MessageEvent(
+            message=message.number,
+            text=excerpt(message.text),
+            by=message.by,
+            name=message.name,
+        )
+        self.emit(event)

@@ -6,17 +6,10 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from ..errors import (
-    BudgetExceededError,
-    Category,
-    PlanError,
-    RunDamagedError,
-    StorageError,
-    SwarmError,
-)
+from ..errors import BudgetExceededError, Category, PlanError, SwarmError
 from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
@@ -26,8 +19,8 @@ from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import TurnReply, extend_plan, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
-from ..store.events import AnsweringEvent, MessageEvent, PlannedStep, TextEvent, TurnEvent
-from ..store.messages import Message, Messages
+from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
+from ..store.messages import Message
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
 from ..store.step import StepState
@@ -51,6 +44,7 @@ from .context import RunContext, frontier
 from .estimate import least_of_members, shortage, sizes_of
 from .event_log import text_events
 from .memory import recall_for
+from .messages import Inbox
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
 from .preflight import check_gates, check_toolsets
@@ -85,7 +79,7 @@ class Turns:
         waiting: A turn about which a person has not decided yet.
         asking: What a person is asked.
         problem: Why a turn came to nothing; "" if none did.
-        unread: What a person has written that no turn has shown.
+        inbox: What a person writes to it.
     """
 
     context: RunContext
@@ -96,16 +90,13 @@ class Turns:
     waiting: StoredTurn | None = None
     asking: Asking | None = None
     problem: str = field(init=False, default="")
-    unread: list[Message] = field(init=False, default_factory=list[Message])
+    inbox: Inbox = field(init=False)
     _rules: PlanRules = field(init=False)
-    _messages: Messages = field(init=False)
-    _last_message: int = field(init=False, default=0)
-    _announced: set[int] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._rules = plan_rules(self.context.options, self.context.toolsets.names)
-        self._messages = Messages(self.context.run)
-        self._last_message = max((n for turn in self.taken for n in turn.messages), default=0)
+        last = max((n for turn in self.taken for n in turn.messages), default=0)
+        self.inbox = Inbox(self.context.run, self.context.emit, last)
 
     @property
     def answer(self) -> str | None:
@@ -145,7 +136,7 @@ class Turns:
         """Return what the turns that were taken before say of a plan that goes on with them."""
         if self.left:
             # An earlier process may have closed them, and ended before the run was over.
-            self._messages.reopen()
+            self.inbox.reopen()
         # A person may have edited some of them away.
         names = {step.id for step in self.plan.steps}
         given_up = names & {each.step for turn in self.taken for each in turn.reply.given_up}
@@ -162,11 +153,11 @@ class Turns:
 
     async def take(self, cause: TurnCause) -> PlanExtended:
         """Have a turn, and return what follows from it; whatever happens, the run goes on."""
-        self.look()
-        if cause == "over" and not self.unread and not self._has_to_answer():
-            if self._close(_OVER):
+        self.inbox.look()
+        if cause == "over" and not self.inbox.unread and not self._has_to_answer():
+            if self.inbox.close(_OVER):
                 return PlanExtended(())
-            self.look()
+            self.inbox.look()
         try:
             return await self._take(cause)
         except BudgetExceededError as error:
@@ -174,53 +165,8 @@ class Turns:
         except SwarmError as error:
             self.problem = f"Turn {len(self.taken) + 2} can't be taken: {error.problem}"
         _logger.warning("%s The run goes on with the plan that there is.", self.problem)
-        self._close_for_good("its orchestrator could not be asked again")
+        self.inbox.close_for_good("its orchestrator could not be asked again")
         return PlanExtended(())
-
-    def look(self) -> None:
-        """Take the messages that have come since the last look, and tell of each once."""
-        for message in self._messages.fresh(self._last_message):
-            self._last_message = message.number
-            self.unread.append(message)
-            self._announce(message)
-
-    def _announce(self, message: Message) -> None:
-        run = self.context.run
-        if self._announced is None:
-            self._announced = set()
-            with suppress(RunDamagedError):
-                found = run.events(("message",))
-                self._announced = {e.message for e in found if isinstance(e, MessageEvent)}
-        if not message.text or message.number in self._announced:
-            return
-        self._announced.add(message.number)
-        event = MessageEvent(
-            message=message.number,
-            text=excerpt(message.text),
-            by=message.by,
-            name=message.name,
-        )
-        self.context.emit(event)
-
-    def _close(self, why: str) -> bool:
-        """Have no message taken any more; False if one has come that no look has found."""
-        try:
-            return self._messages.close(why, self._last_message)
-        except StorageError as error:
-            _logger.warning("Messages can't be closed: %s", error)
-            return True
-
-    def _close_for_good(self, why: str) -> None:
-        """Close the messages, and name those that nobody has read."""
-        while not self._close(why):
-            self.look()
-        if self.unread:
-            numbers = ", ".join(str(message.number) for message in self.unread)
-            _logger.warning(
-                "The orchestrator has not read message %s: %s. Change the plan, or fork the run.",
-                numbers,
-                why,
-            )
 
     def _has_to_answer(self) -> bool:
         """Whether something has failed, or the answer has to be written from several outputs."""
@@ -250,7 +196,7 @@ class Turns:
             turn = await self._asked(cause)
         if turn.waits:
             turn = await self._decided(turn)
-        self.unread = [each for each in self.unread if each.number not in turn.messages]
+        self.inbox.take(turn.messages)
         turn = self._with_messages_open(turn)
         plan = extend_plan(self.plan, turn.reply, self._rules)
         added = await self._compiled(plan, turn.reply, turn.recall)
@@ -266,8 +212,10 @@ class Turns:
         Where another message has come meanwhile, it isn't: the answer waits for the turn with that.
         """
         if turn.number >= self.context.options.turns:
-            self._close_for_good(f"its orchestrator has had its {self.context.options.turns} turns")
-        elif turn.reply.is_last and (self.unread or not self._close(_FINISHED)):
+            self.inbox.close_for_good(
+                f"its orchestrator has had its {self.context.options.turns} turns"
+            )
+        elif turn.reply.is_last and not self.inbox.close(_FINISHED):
             update = {"answer": None, "final_step": None}
             return turn.model_copy(update={"reply": turn.reply.model_copy(update=update)})
         return turn
@@ -280,7 +228,7 @@ class Turns:
             PlanError: It didn't answer, or twice wrote what can't be taken.
         """
         number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
-        messages = tuple(self.unread)
+        messages = tuple(self.inbox.unread)
         request = self._request(cause, number, shown, messages)
         problem: PlanError | None = None
         asked = prompt_of(request)
