@@ -44,6 +44,6 @@ def tell(
     if is_executed:
         print_text(f"{kept} Its next turn shows it.")
     else:
-        print_text(f"{kept} No process works on the run: the next turn after it goes on shows it.")
+        print_text(f"{kept} No process works on it: the next turn after it is resumed shows it.")
         print_text(f"Resume with: prefect-swarm resume {run.run_id}")
     return 0

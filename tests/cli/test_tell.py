@@ -34,7 +34,7 @@ def test_a_run_that_nobody_works_on_keeps_the_message_and_says_when_it_is_shown(
     result = invoke("tell", run.run_id, "Also look at Portugal.", "--name", "Ann")
     assert result.exit_code == 0, result.stderr
     assert "Message 1 for the orchestrator of run 0123abcd0000 is kept." in result.stdout
-    assert "No process works on the run" in result.stdout
+    assert "No process works on it" in result.stdout
     assert "prefect-swarm resume 0123abcd0000" in result.stdout
     (message,) = Messages(run).all()
     assert (message.text, message.by, message.name) == ("Also look at Portugal.", "command", "Ann")

@@ -40,7 +40,7 @@ PLAN: dict[str, Any] = {
     ],
     "look_after": [1],
 }
-LISBON = {
+LISBON: dict[str, Any] = {
     "assign_task": [{"agent": "Reader", "prompt": "Count the cranes of Lisbon.", "depends_on": []}],
     "look_after": [3],
 }
