@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..errors import InputError, RunDamagedError, StorageError
 from ..store.attempt import excerpt
 from ..store.events import EventSink, MessageEvent
-from ..store.messages import Message, Messages, message_text
+from ..store.messages import UserMessage, UserMessages, message_text
 from ..store.protocol import RunStore
 from ..store.runs import find_run
 from .plan_changes import options_of
@@ -20,7 +20,7 @@ __all__ = ["Inbox", "tell"]
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-def tell(run: str, text: str, *, by: str = "python", name: str = "") -> Message:
+def tell(run: str, text: str, *, by: str = "python", name: str = "") -> UserMessage:
     """Write to the orchestrator of a run: its next turn shows the text as the user's own wish.
 
     If no process works on the run, it is kept, and the next turn after `resume` shows it.
@@ -49,7 +49,7 @@ def tell(run: str, text: str, *, by: str = "python", name: str = "") -> Message:
     store = find_run(run)
     text = message_text(text)
     _require_turns(store)
-    return Messages(store).add(text, by=by, name=name)
+    return UserMessages(store).add(text, by=by, name=name)
 
 
 def _require_turns(run: RunStore) -> None:
@@ -84,12 +84,12 @@ class Inbox:
     run: RunStore
     emit: EventSink
     last: int = 0
-    unread: list[Message] = field(init=False, default_factory=list[Message])
+    unread: list[UserMessage] = field(init=False, default_factory=list[UserMessage])
     _emitted: set[int] | None = field(init=False, default=None)
 
     def look(self) -> None:
         """Take the messages that have come since the last look, and emit each once."""
-        for message in Messages(self.run).fresh(self.last):
+        for message in UserMessages(self.run).fresh(self.last):
             self.last = message.number
             self.unread.append(message)
             self._emit(message)
@@ -100,7 +100,7 @@ class Inbox:
 
     def reopen(self) -> None:
         """Take messages again, where they were closed."""
-        Messages(self.run).reopen()
+        UserMessages(self.run).reopen()
 
     def close(self, why: str) -> bool:
         """Take no message any more; False if there is one that isn't read."""
@@ -122,12 +122,12 @@ class Inbox:
 
     def _closed(self, why: str) -> bool:
         try:
-            return Messages(self.run).close(why, self.last)
+            return UserMessages(self.run).close(why, self.last)
         except StorageError as error:
             _logger.warning("What a person writes from now on is read by nobody: %s", error)
             return True
 
-    def _emit(self, message: Message) -> None:
+    def _emit(self, message: UserMessage) -> None:
         if self._emitted is None:
             # An earlier process may have emitted it.
             self._emitted = set()

@@ -20,7 +20,7 @@ from ..plan.turns import TurnReply, extend_plan, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
-from ..store.messages import Message
+from ..store.messages import UserMessage
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
 from ..store.step import StepState
@@ -320,7 +320,7 @@ class Turns:
         return _Shown(tuple(lines), tuple(outputs), tuple(seen))
 
     def _request(
-        self, cause: TurnCause, number: int, shown: _Shown, messages: Sequence[Message]
+        self, cause: TurnCause, number: int, shown: _Shown, messages: Sequence[UserMessage]
     ) -> SubagentRequest:
         context = self.context
         toolsets, inputs = context.toolsets.names, notes_of(context.inputs)

@@ -8,7 +8,7 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from ..store.event_wording import decided_by
-from ..store.messages import Messages
+from ..store.messages import UserMessages
 from ..store.protocol import RunStore
 from ..text import one_line
 from .page import MessageView, Strong, Text
@@ -26,7 +26,7 @@ class _ShownTurn(BaseModel):
 
 def messages_of(run: RunStore) -> tuple[MessageView, ...]:
     """Return the messages of a run in their order."""
-    messages = Messages(run).all()
+    messages = UserMessages(run).all()
     if not messages:
         return ()
     turns = run.records("turn", _ShownTurn, lambda turn: str(turn.number))

@@ -14,7 +14,7 @@ from ..errors import InputError, RunDamagedError
 from ..metrics.clock import run_time
 from .protocol import RunStore
 
-__all__ = ["MOST_CHARS", "Message", "Messages", "message_text"]
+__all__ = ["MOST_CHARS", "UserMessage", "UserMessages", "message_text"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -22,7 +22,7 @@ MOST_CHARS = 10_000
 """Characters of a message: a turn shows it whole."""
 
 
-class Message(Frozen):
+class UserMessage(Frozen):
     """What a person writes to the orchestrator.
 
     Attributes:
@@ -66,7 +66,7 @@ def message_text(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class UserMessages:
     """The messages of a run.
 
     Any number of processes may add and read in parallel; the holder of the run's lock closes them
@@ -76,7 +76,7 @@ class Messages:
     run: RunStore
     clock: Callable[[], float] = run_time
 
-    def add(self, text: str, *, by: str, name: str = "") -> Message:
+    def add(self, text: str, *, by: str, name: str = "") -> UserMessage:
         """Keep a message, and return it with its number; it counts from now on.
 
         Raises:
@@ -95,13 +95,13 @@ class Messages:
                     )
                 number += 1
                 continue
-            message = Message(number=number, text=text, at=self.clock(), by=by, name=name)
+            message = UserMessage(number=number, text=text, at=self.clock(), by=by, name=name)
             if self.run.create_record("message", message, str(number)):
                 return message
 
-    def fresh(self, after: int) -> tuple[Message, ...]:
+    def fresh(self, after: int) -> tuple[UserMessage, ...]:
         """Return the messages that have come after a number, in their order."""
-        found: list[Message] = []
+        found: list[UserMessage] = []
         for number in count(after + 1):
             message = self._at(number)
             if message is None or message.closed:
@@ -109,7 +109,7 @@ class Messages:
             found.append(message)
         raise AssertionError("count has no end")  # pragma: no cover
 
-    def all(self) -> tuple[Message, ...]:
+    def all(self) -> tuple[UserMessage, ...]:
         """Return all messages that can be read, in their order."""
         return tuple(message for message in self.fresh(0) if message.text)
 
@@ -119,7 +119,7 @@ class Messages:
         Raises:
             StorageError: It can't be written.
         """
-        end = Message(number=after + 1, at=self.clock(), closed=why)
+        end = UserMessage(number=after + 1, at=self.clock(), closed=why)
         if self.run.create_record("message", end, str(end.number)):
             return True
         found = self._at(end.number)
@@ -132,9 +132,9 @@ class Messages:
         if found is not None and found.closed:
             self.run.remove_record("message", str(number))
 
-    def _at(self, number: int) -> Message | None:
+    def _at(self, number: int) -> UserMessage | None:
         with suppress(RunDamagedError):
-            message = self.run.record("message", Message, str(number))
+            message = self.run.record("message", UserMessage, str(number))
             if message is None or message.number == number:
                 return message
         _logger.warning(
@@ -143,4 +143,4 @@ class Messages:
             self.run.run_id,
             self.run.place("message", str(number)),
         )
-        return Message(number=number)
+        return UserMessage(number=number)

@@ -19,7 +19,7 @@ from ...plan.task_ir import PlanRules, TaskIR
 from ...plan.turns import GivenUp, TurnReply, next_number
 from ...quoting import PromptPart, Quote, with_quotes
 from ...store.attempt import excerpt
-from ...store.messages import Message
+from ...store.messages import UserMessage
 from ...text import one_line, plural, without_surrogates
 from ..subagent.answer import extract
 from ..subagent.request import CallLimits, Exchange, SubagentRequest
@@ -141,7 +141,7 @@ def turn_request(
     number: int,
     next_step: int,
     refused: str = "",
-    messages: Sequence[Message] = (),
+    messages: Sequence[UserMessage] = (),
     how: str,
     grammar: str,
     key: str,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.messages import Messages
+from prefect_swarm.store.messages import UserMessages
 from prefect_swarm.store.protocol import About
 
 from .conftest import Invoke
@@ -36,7 +36,7 @@ def test_a_run_that_nobody_works_on_keeps_the_message_and_says_when_it_is_shown(
     assert "Message 1 for the orchestrator of run 0123abcd0000 is kept." in result.stdout
     assert "No process works on it" in result.stdout
     assert "prefect-swarm resume 0123abcd0000" in result.stdout
-    (message,) = Messages(run).all()
+    (message,) = UserMessages(run).all()
     assert (message.text, message.by, message.name) == ("Also look at Portugal.", "command", "Ann")
 
 
@@ -72,7 +72,7 @@ def test_a_text_that_cannot_be_taken_is_refused(
     result = invoke("tell", run.run_id, text, stdin="x" * 1_000_000)
     assert result.exit_code == 2
     assert problem in result.stderr
-    assert not Messages(run).all()
+    assert not UserMessages(run).all()
 
 
 def test_a_run_with_one_turn_refuses_it_and_names_what_to_do(
@@ -83,13 +83,13 @@ def test_a_run_with_one_turn_refuses_it_and_names_what_to_do(
     assert result.exit_code == 2
     assert "has one turn, the plan" in result.stderr
     assert "prefect-swarm edit 0123abcd0000" in result.stderr
-    assert not Messages(run).all()
+    assert not UserMessages(run).all()
 
 
 def test_a_run_that_has_had_its_turns_refuses_it_with_the_reason(
     run: RunFolder, invoke: Invoke
 ) -> None:
-    Messages(run).close("its orchestrator has had its 6 turns", 0)
+    UserMessages(run).close("its orchestrator has had its 6 turns", 0)
     result = invoke("tell", run.run_id, "Also look at Portugal.")
     assert result.exit_code == 2
     assert "its orchestrator has had its 6 turns" in result.stderr

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.messages import MOST_CHARS, Message, Messages, message_text
+from prefect_swarm.store.messages import MOST_CHARS, UserMessage, UserMessages, message_text
 
 
 @pytest.fixture
-def messages(tmp_path: Path) -> Messages:
-    return Messages(RunFolder(tmp_path / "abc"), clock=lambda: 5.0)
+def messages(tmp_path: Path) -> UserMessages:
+    return UserMessages(RunFolder(tmp_path / "abc"), clock=lambda: 5.0)
 
 
-def test_messages_are_numbered_as_they_come_and_read_after_a_number(messages: Messages) -> None:
+def test_messages_are_numbered_as_they_come_and_read_after_a_number(messages: UserMessages) -> None:
     first = messages.add(" Also look at\r\nPortugal. ", by="command", name="Ann")
     second = messages.add("And Spain.", by="python")
-    assert first == Message(
+    assert first == UserMessage(
         number=1, text="Also look at\nPortugal.", at=5.0, by="command", name="Ann"
     )
     assert messages.fresh(0) == (first, second)
@@ -28,13 +28,13 @@ def test_messages_are_numbered_as_they_come_and_read_after_a_number(messages: Me
     assert messages.fresh(2) == ()
 
 
-def test_a_number_that_another_process_has_taken_is_passed_over(messages: Messages) -> None:
-    messages.run.create_record("message", Message(number=1, text="Theirs."), "1")
+def test_a_number_that_another_process_has_taken_is_passed_over(messages: UserMessages) -> None:
+    messages.run.create_record("message", UserMessage(number=1, text="Theirs."), "1")
     assert messages.add("Mine.", by="python").number == 2
     assert [message.text for message in messages.all()] == ["Theirs.", "Mine."]
 
 
-def test_after_their_end_messages_are_refused_with_the_reason(messages: Messages) -> None:
+def test_after_their_end_messages_are_refused_with_the_reason(messages: UserMessages) -> None:
     messages.add("In time.", by="python")
     assert messages.close("the orchestrator has finished", 1)
     with pytest.raises(InputError, match=r"the orchestrator has finished.*prefect-swarm fork abc"):
@@ -42,14 +42,14 @@ def test_after_their_end_messages_are_refused_with_the_reason(messages: Messages
     assert [message.text for message in messages.all()] == ["In time."]
 
 
-def test_they_are_not_closed_before_a_message_that_nobody_has_read(messages: Messages) -> None:
+def test_they_are_not_closed_before_a_message_that_nobody_has_read(messages: UserMessages) -> None:
     messages.add("In time.", by="python")
     assert not messages.close("it is over", 0)
     assert messages.close("it is over", 1)
     assert messages.close("it is over", 1)
 
 
-def test_a_run_that_goes_on_takes_messages_again(messages: Messages) -> None:
+def test_a_run_that_goes_on_takes_messages_again(messages: UserMessages) -> None:
     messages.add("One.", by="python")
     messages.close("it is over", 1)
     messages.reopen()
@@ -58,7 +58,7 @@ def test_a_run_that_goes_on_takes_messages_again(messages: Messages) -> None:
 
 
 def test_a_message_that_is_damaged_is_warned_of_and_hides_no_other(
-    messages: Messages, caplog: pytest.LogCaptureFixture
+    messages: UserMessages, caplog: pytest.LogCaptureFixture
 ) -> None:
     messages.add("One.", by="python")
     messages.add("Two.", by="python")
@@ -92,4 +92,7 @@ def test_a_text_that_is_taken_is_kept_as_it_is_taken(text: str) -> None:
         return
     assert 0 < len(kept) <= MOST_CHARS
     assert message_text(kept) == kept
-    assert Message.model_validate_json(Message(number=1, text=kept).model_dump_json()).text == kept
+    assert (
+        UserMessage.model_validate_json(UserMessage(number=1, text=kept).model_dump_json()).text
+        == kept
+    )

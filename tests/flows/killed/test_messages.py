@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from killable import killable
 from prefect_swarm.flows.stored_plan import stored_turns
-from prefect_swarm.store.messages import Messages
+from prefect_swarm.store.messages import UserMessages
 
 from .test_turns import Directed
 
@@ -28,7 +28,7 @@ class Written(Directed):
             return {**(order or {}), "approve": ["plan"]}
         run = runs[-1]
         for question in self.waits():
-            Messages(run).add(TEXT, by="command")
+            UserMessages(run).add(TEXT, by="command")
             answer = {"question": question.id, "verdict": "approved"}
             return {"do": "answer", "run": run.run_id, **answer}
         if order is None:

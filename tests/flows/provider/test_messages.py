@@ -21,7 +21,7 @@ from prefect_swarm.report.run_pages import plan_page
 from prefect_swarm.report.stored_view import view_of
 from prefect_swarm.store.events import MessageEvent, TurnEvent
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.messages import Messages
+from prefect_swarm.store.messages import UserMessages
 from prefect_swarm.store.question import RunWaitingError
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.store.runs import find_run, list_runs
@@ -220,4 +220,4 @@ def test_a_run_that_has_one_turn_or_is_over_takes_no_message(release: threading.
     assert "prefect-swarm edit" in problems[0]
     with pytest.raises(InputError, match=r"is completed.*prefect-swarm fork"):
         tell(the_run().run_id, PORTUGAL)
-    assert not Messages(the_run()).all()
+    assert not UserMessages(the_run()).all()
