@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .errors import SwarmError
     from .flows.batch import swarm_batch
     from .flows.control import RunControl, controlled, override_toolsets
+    from .flows.messages import tell
     from .flows.options import SwarmOptions
     from .flows.python import stream, swarm
     from .flows.resume import fork, resume
@@ -54,6 +55,7 @@ __all__ = [
     "swarm",
     "swarm_batch",
     "swarm_flow",
+    "tell",
 ]
 
 _HOMES = {
@@ -64,6 +66,7 @@ _HOMES = {
     "flows.batch": ("swarm_batch",),
     "plan.compile": ("CompiledPlan", "compile_plan"),
     "flows.control": ("RunControl", "controlled", "override_toolsets"),
+    "flows.messages": ("tell",),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("fork", "resume"),
     "flows.python": ("stream", "swarm"),

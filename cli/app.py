@@ -37,6 +37,7 @@ _COMMANDS = {
     "waiting": _Place("approvals", "waiting", "read"),
     "approve": _Place("approvals", "approve", "write"),
     "reject": _Place("approvals", "reject", "write"),
+    "tell": _Place("messages", "tell", "write"),
     "edit": _Place("approvals", "edit", "write"),
     "runs": _Place("runs", "runs", "read"),
     "watch": _Place("watch", "watch", "read"),

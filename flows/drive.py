@@ -24,6 +24,7 @@ from ..plan.schedule_events import (
     Expanded,
     Finish,
     Launch,
+    Messaged,
     PlanExtended,
     Rejected,
     Replace,
@@ -110,6 +111,7 @@ class Driver:
                 self._report_attempts(step)
             while self._status is None:
                 await self._take_answers()
+                await self._take_messages()
                 if self._status is not None:
                     break
                 await self._next_event(watched)
@@ -134,6 +136,7 @@ class Driver:
         wanted = self.context.options.approve
         steps = self.context.plan.steps
         marked = frozenset(step.id for step in steps if step.approval)
+        has_turns = self.turns is not None and bool(self.turns.taken)
         began = self.turns.begin() if self.turns else PlanExtended(())
         return replace(
             began,
@@ -141,8 +144,9 @@ class Driver:
             done=self.restored,
             under_way=self.context.prestarted.under_way,
             approval=marked if "steps" in wanted else frozenset(),
-            # A plan that a person wrote themselves needs nobody's approval.
-            asked="plan" in wanted and not self.asking.edits,
+            # A plan that a person wrote themselves needs nobody's approval; and one that turns have
+            # added to was approved before the first of them.
+            asked="plan" in wanted and not self.asking.edits and not has_turns,
         )
 
     async def _next_event(self, watched: set[asyncio.Task[Any]]) -> None:
@@ -150,7 +154,8 @@ class Driver:
         if self._waits or (self.asking.has_decisions and not self._running):
             self._ask_person()
         self.asking.has_asked.clear()
-        look = asyncio.ensure_future(self.asking.pause()) if self.asking.is_open else None
+        is_written_to = self.asking.is_open or self._reads_messages
+        look = asyncio.ensure_future(self.asking.pause()) if is_written_to else None
         asked = asyncio.ensure_future(self.asking.has_asked.wait())
         person = {self._person} if self._person is not None else set[asyncio.Task[None]]()
         looks = {look} if look is not None else set[asyncio.Future[None]]()
@@ -212,6 +217,20 @@ class Driver:
                 await self._advance(event)
                 if isinstance(event, Rejected) and event.step:
                     self._report_rejected(event.step)
+
+    @property
+    def _reads_messages(self) -> bool:
+        """Whether the orchestrator has a turn yet in which it reads what a person writes to it."""
+        return self.turns is not None and self.turns.left > 0
+
+    async def _take_messages(self) -> None:
+        """Have a turn with the messages that have come; one that is under way is ended first."""
+        turns = self.turns
+        if turns is None or self._status is not None or not self._reads_messages:
+            return
+        turns.inbox.look()
+        if turns.inbox.unread and self._turn is None:
+            await self._advance(Messaged())
 
     def _report_rejected(self, step: str) -> None:
         record = self.context.records[step]

@@ -44,6 +44,7 @@ from .drive import Driver
 from .estimate import least_of_plan, shortage, sizes_of
 from .event_log import event_bus
 from .memory import Memories, facts_for, reads_facts, recall_for, store_of
+from .messages import Inbox
 from .options import SwarmOptions
 from .parl_figures import parl_of_run
 from .plan_changes import Replacements, keep_unchanged, plan_so_far, steps_written
@@ -203,6 +204,10 @@ class Run:
             taken, plan = [turn for turn in turns if not turn.waits], self.planned.plan
             waiting = next((turn for turn in turns if turn.waits), None)
             self._turns = Turns(context, self._unedited, plan, taken, self.edits, waiting)
+        elif context.options.turns > 1:
+            Inbox(context.run, context.emit).close_for_good(
+                "its orchestrator has one turn: the plan"
+            )
         if edits:
             models = await check_models(context.options, self.planned.plan)
             go_on(context.ledger, models.prices)

@@ -151,6 +151,7 @@ class StoredTurn(Frozen):
         recall: What the memory made of the steps that it adds.
         waits: Whether a person has to approve it, and has not decided.
         refused: Why a person rejected it; its reply is empty then.
+        messages: Numbers of the messages that it was shown.
     """
 
     number: int
@@ -164,6 +165,7 @@ class StoredTurn(Frozen):
     recall: tuple[StepRecall, ...] = ()
     waits: bool = False
     refused: str = ""
+    messages: tuple[int, ...] = ()
     usage: Usage = Usage()
     work_s: float = 0.0
     task_run: str = ""

@@ -21,6 +21,7 @@ from ..plan.turns import TurnReply, extend_plan, needed_for, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
+from ..store.messages import UserMessage
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
 from ..store.step import StepState
@@ -54,6 +55,7 @@ from .context import RunContext, frontier
 from .estimate import least_of_members, shortage, sizes_of
 from .event_log import text_events
 from .memory import recall_for
+from .messages import Inbox
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
 from .preflight import check_gates, check_toolsets
@@ -76,6 +78,7 @@ _WRITTEN_WRONG = frozenset(
 )
 """What another answer to the same question may well not have."""
 _FINISHED = "the orchestrator has finished"
+_OVER = "all of its steps are over, and it is about to end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class Turns:
         asking: What a person is asked.
         problem: Why a turn came to nothing; "" if none did.
         trouble: What is wrong with the answer that it has written; "" if nothing is.
+        inbox: What a person writes to it.
     """
 
     context: RunContext
@@ -112,10 +116,13 @@ class Turns:
     asking: Asking | None = None
     problem: str = field(init=False, default="")
     trouble: str = field(init=False, default="")
+    inbox: Inbox = field(init=False)
     _rules: PlanRules = field(init=False)
 
     def __post_init__(self) -> None:
         self._rules = plan_rules(self.context.options, self.context.toolsets.names)
+        last = max((n for turn in self.taken for n in turn.messages), default=0)
+        self.inbox = Inbox(self.context.run, self.context.emit, last)
 
     @property
     def answer(self) -> str | None:
@@ -153,6 +160,9 @@ class Turns:
 
     def begin(self) -> PlanExtended:
         """Return what the turns that were taken before say of a plan that goes on with them."""
+        if self.left:
+            # An earlier process may have closed them, and ended before the run was over.
+            self.inbox.reopen()
         # A person may have edited some of them away.
         names = {step.id for step in self.plan.steps}
         given_up = names & {each.step for turn in self.taken for each in turn.reply.given_up}
@@ -170,8 +180,11 @@ class Turns:
 
     async def take(self, cause: TurnCause) -> PlanExtended:
         """Have a turn, and return what follows from it; whatever happens, the run goes on."""
-        if cause == "over" and not self._has_to_answer():
-            return PlanExtended(())
+        self.inbox.look()
+        if cause == "over" and not self.inbox.unread and not self._has_to_answer():
+            if self.inbox.close(_OVER):
+                return PlanExtended(())
+            self.inbox.look()
         try:
             return await self._take(cause)
         except BudgetExceededError as error:
@@ -179,6 +192,7 @@ class Turns:
         except SwarmError as error:
             self.problem = f"Turn {len(self.taken) + 2} can't be taken: {error.problem}"
         _logger.warning("%s The run goes on with the plan that there is.", self.problem)
+        self.inbox.close_for_good("its orchestrator could not be asked again")
         return PlanExtended(())
 
     def _has_to_answer(self) -> bool:
@@ -217,18 +231,32 @@ class Turns:
         # One that waited for a person while they edited the plan is about another plan.
         if turn is None or turn.edits != self.edits:
             turn = await self._asked(cause)
+        if turn.waits:
+            await self._store(turn)
+            turn = await self._decided(turn)
+        self.inbox.take(turn.messages)
+        turn = self._with_messages_open(turn)
         plan = extend_plan(self.plan, turn.reply, self._rules)
         added = await self._compiled(plan, turn.reply, turn.recall)
         given_up = self._given_up(turn.reply)
-        if turn.waits:
-            await self._store(turn)
-            turn = await self._decided(turn, added, tuple(given_up))
-            if turn.refused:
-                plan, added, given_up = self.plan, (), dict[str, str]()
         await self._store(turn)
         self.taken.append(turn)
         self.plan = plan
         return self._extend(turn, added, given_up)
+
+    def _with_messages_open(self, turn: StoredTurn) -> StoredTurn:
+        """Return a turn that closes the messages if it is the last one.
+
+        Where another message has come meanwhile, it isn't: the answer waits for the turn with that.
+        """
+        if turn.number >= self.context.options.turns:
+            self.inbox.close_for_good(
+                f"its orchestrator has had its {self.context.options.turns} turns"
+            )
+        elif turn.reply.is_last and not self.inbox.close(_FINISHED):
+            update = {"answer": None, "final_step": None}
+            return turn.model_copy(update={"reply": turn.reply.model_copy(update=update)})
+        return turn
 
     async def _asked(self, cause: TurnCause) -> StoredTurn:
         """Ask the orchestrator, and return what it decides.
@@ -239,7 +267,8 @@ class Turns:
             PlanError: It twice wrote what can't be taken.
         """
         number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
-        request = self._request(cause, number, shown)
+        messages = tuple(self.inbox.unread)
+        request = self._request(cause, number, shown, messages)
         problem: PlanError | None = None
         asked = prompt_of(request)
         usage, work_s = Usage(), 0.0
@@ -268,6 +297,7 @@ class Turns:
                 without=failed if reply.steps else (),
                 edits=self.edits,
                 recall=recall,
+                messages=tuple(message.number for message in messages),
                 waits=is_asked and bool(reply.steps or reply.given_up),
                 usage=usage,
                 work_s=work_s,
@@ -279,10 +309,11 @@ class Turns:
         run = self.context.run
         await asyncio.to_thread(run.write_record, "turn", turn, str(turn.number))
 
-    async def _decided(
-        self, turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[str]
-    ) -> StoredTurn:
+    async def _decided(self, turn: StoredTurn) -> StoredTurn:
         """Return a turn as a person has decided about it."""
+        plan = extend_plan(self.plan, turn.reply, self._rules)
+        added = await self._compiled(plan, turn.reply, turn.recall)
+        given_up = tuple(self._given_up(turn.reply))
         text = turn.reply.model_dump_json()
         subject = hashlib.sha256(f"{self.context.key}\n{turn.number}\n{text}".encode()).hexdigest()
         question = turn_question(turn.number, added, given_up, subject, run_time())
@@ -329,7 +360,9 @@ class Turns:
             lines.append(StepLine(record.id, record.agent, status, reason))
         return _Shown(tuple(lines), tuple(outputs), tuple(seen), tuple(runs))
 
-    def _request(self, cause: TurnCause, number: int, shown: _Shown) -> SubagentRequest:
+    def _request(
+        self, cause: TurnCause, number: int, shown: _Shown, messages: Sequence[UserMessage]
+    ) -> SubagentRequest:
         context = self.context
         toolsets, inputs = context.toolsets.names, notes_of(context.inputs)
         program = may_depend(context.objective, inputs, toolsets)
@@ -358,6 +391,7 @@ class Turns:
             done_when=self.plan.definition_of_done if cause == "over" else (),
             refused=self.taken[-1].refused if self.taken else "",
             edited=self.plan if self.edits > (self.taken[-1].edits if self.taken else 0) else None,
+            messages=[message for message in messages if message.text],
             how=turns_instructions(rules, program=program),
             grammar=turn_grammar(rules, program=program, may_answer=cause == "over"),
             key=f"{context.key}.turn.{number}",
@@ -521,6 +555,7 @@ def _event(turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[s
         given_up=tuple(given_up),
         look_after=turn.reply.look_after,
         finished=turn.reply.is_last,
+        messages=turn.messages,
     )
 
 

@@ -26,6 +26,7 @@ from .schedule_events import (
     Expanded,
     Finish,
     Launch,
+    Messaged,
     PlanExtended,
     Rejected,
     Replace,
@@ -105,6 +106,7 @@ class Schedule:
         self._look_after: frozenset[str] | None = None
         self._is_turn = False
         self._has_new_failure = False
+        self._has_message = False
 
     @property
     def statuses(self) -> dict[str, StepStatus]:
@@ -138,6 +140,8 @@ class Schedule:
                 self._approve(step, commands)
             case Rejected(step):
                 self._reject(step, commands)
+            case Messaged():
+                self._has_message = True
             case Edited():
                 self._edited = not self._cancelled
                 self._is_turn = False
@@ -156,7 +160,7 @@ class Schedule:
             if is_idle:
                 commands.append(Replace())
         elif (cause := self._turn_cause()) is not None:
-            self._is_turn, self._has_new_failure = True, False
+            self._is_turn, self._has_new_failure, self._has_message = True, False, False
             commands.append(TakeTurn(cause))
         elif self._is_turn:
             return
@@ -173,6 +177,8 @@ class Schedule:
             return "over"
         if self._has_new_failure:
             return "failed"
+        if self._has_message:
+            return "message"
         seen = self._look_after and all(self._nodes[n].status in OVER for n in self._look_after)
         return "seen" if seen else None
 

@@ -27,6 +27,7 @@ __all__ = [
     "Expanded",
     "Finish",
     "Launch",
+    "Messaged",
     "PlanExtended",
     "Rejected",
     "Replace",
@@ -146,6 +147,11 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
+class Messaged:
+    """A person has written to the orchestrator: it has its next turn as soon as it can."""
+
+
+@dataclass(frozen=True, slots=True)
 class Edited:
     """Another plan is to take this one's place: what runs ends, and nothing more starts."""
 
@@ -204,9 +210,9 @@ class Close:
     by_condition: bool = False
 
 
-TurnCause = Literal["seen", "failed", "over"]
-"""Why the orchestrator has a turn: what it wants to see is there, a required step has failed, or
-nothing is left to do."""
+TurnCause = Literal["seen", "failed", "message", "over"]
+"""Why the orchestrator has a turn: what it wants to see is there, a required step has failed, a
+person has written to it, or nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +261,15 @@ class Finish:
 
 
 Event = (
-    PlanExtended | Expanded | Decided | AttemptFinished | Approved | Rejected | Edited | Cancelled
+    PlanExtended
+    | Expanded
+    | Decided
+    | AttemptFinished
+    | Approved
+    | Rejected
+    | Messaged
+    | Edited
+    | Cancelled
 )
 
 

@@ -318,6 +318,22 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageView:
+    """What a person wrote to the orchestrator.
+
+    Attributes:
+        turn: The number of the turn that read it; None if none has.
+    """
+
+    number: int
+    at: float
+    text: str
+    by: str = ""
+    name: str = ""
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """A run now, or as it ended.
 
@@ -328,6 +344,7 @@ class RunView:
         recall: What the memory knew; None without one.
         time: Where its time went; None before it has ended, or if it wasn't measured.
         parl: The run by PARL's measures; None before it has ended.
+        messages: What was written to its orchestrator, in order.
     """
 
     run_id: str
@@ -344,6 +361,7 @@ class RunView:
     taught: tuple[str, ...] = ()
     time: RunTime | None = None
     parl: ParlFigures | None = None
+    messages: tuple[MessageView, ...] = ()
     began_at: float = 0.0
     ended_at: float | None = None
 

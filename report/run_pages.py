@@ -31,6 +31,7 @@ from .lines import (
     why_words,
 )
 from .members import folded, top_level
+from .messages import message_lines
 from .page import Block, Drawing, Page, Paragraph, Ref, RunView, Section, StepView, Strong, Text
 from .parl_figures import finding_texts, turns_table
 
@@ -175,6 +176,8 @@ def plan_page(view: RunView) -> Page:
         # All of a plan up to the bound of step pages would be a page too long to be drawn.
         ordered = rows if len(rows) <= MOST_ROWS else _worth_a_look_first(steps, rows)
         sections.append(Section("Steps", [bounded_table(_COLUMNS, ordered)]))
+    if view.messages:
+        sections.append(Section("Messages", [bounded_list(message_lines(view.messages))]))
     return Page("plan", f"Plan: {one_line(view.objective, 100)}", lead, sections)
 
 

@@ -23,6 +23,7 @@ from ..store.step import StepState
 from ..text import without_surrogates
 from ..untrusted.opening import PlainName
 from .members import needs_within, step_page_names
+from .messages import messages_of
 from .page import AttemptView, RunView, StepView, masked
 
 __all__ = [
@@ -419,6 +420,7 @@ def _ended(
         taught=result.taught,
         time=result.time,
         parl=result.parl,
+        messages=messages_of(run),
         began_at=_began_at(run),
         ended_at=_ended_at(run),
     )
@@ -463,6 +465,7 @@ def _unfinished(
         metrics=measure(known, needs, 0) if ran else None,
         cost=Cost.of(run.accounts().usage),
         recall=_recall(run, plan),
+        messages=messages_of(run),
         began_at=_began_at(run),
         ended_at=None if is_running else _ended_at(run),
     )

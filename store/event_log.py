@@ -37,6 +37,7 @@ from .events import (
     ExploringEvent,
     FinishedEvent,
     GateEvent,
+    MessageEvent,
     OtherEvent,
     PlannedEvent,
     PlanningEvent,
@@ -78,6 +79,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | ExploringEvent
         | FinishedEvent
         | GateEvent
+        | MessageEvent
         | PlannedEvent
         | PlanningEvent
         | ReadyEvent

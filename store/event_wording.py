@@ -21,6 +21,7 @@ from .events import (
     ExploringEvent,
     FinishedEvent,
     GateEvent,
+    MessageEvent,
     PlannedEvent,
     PlannedStep,
     PlanningEvent,
@@ -142,12 +143,15 @@ def _expanded(event: ExpandedEvent) -> str:
 
 def turn_words(event: TurnEvent) -> str:
     """Write what a turn of the orchestrator's decided."""
+    read = f"has read message {', '.join(map(str, event.messages))}" if event.messages else ""
     words = [f"{plural(len(event.steps), 'step')} more"] if event.steps else []
     if event.given_up:
         words.append(f"gives up {', '.join(event.given_up)}")
     if event.look_after:
         words.append(f"next after {', '.join(event.look_after)}")
-    return ", ".join(words) or ("it has finished" if event.finished else "nothing more")
+    if not words:
+        words.append("it has finished" if event.finished else "nothing more")
+    return ", ".join([*([read] if read else []), *words])
 
 
 def _planned(step: PlannedStep) -> str:
@@ -173,6 +177,9 @@ def _line_of_run(event: RunEvent, state: LogState) -> str | None:
             by = f" {decided_by(event.by, event.name)}" if event.by else ""
             why = f": {one_line(event.why, _WHY)}" if event.why else ""
             return f"{event.question} is {event.verdict}{by}{why}"
+        case MessageEvent():
+            by = f" {decided_by(event.by, event.name)}" if event.by else ""
+            return f"Message {event.message} to the orchestrator{by}: {one_line(event.text, _WHY)}"
         case AnsweringEvent(attempt=0 | 1):
             return "Writing the answer"
         case FinishedEvent():

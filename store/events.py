@@ -30,6 +30,7 @@ __all__ = [
     "ExploringEvent",
     "FinishedEvent",
     "GateEvent",
+    "MessageEvent",
     "OtherEvent",
     "PlannedEvent",
     "PlannedStep",
@@ -145,11 +146,12 @@ class TurnEvent(RunEvent, frozen=True):
 
     Attributes:
         number_of_turn: Its number; the first plan is turn 1.
-        cause: Why it had one: `seen`, `failed` or `over`.
+        cause: Why it had one: `seen`, `failed`, `message` or `over`.
         steps: The steps that it adds.
         given_up: Ids of the steps that it ends.
         look_after: Ids of the steps after which it has its next turn.
         finished: Whether the run ends with it.
+        messages: Numbers of the messages that it was shown.
     """
 
     kind: Literal["turn"] = "turn"
@@ -159,6 +161,24 @@ class TurnEvent(RunEvent, frozen=True):
     given_up: tuple[str, ...] = ()
     look_after: tuple[str, ...] = ()
     finished: bool = False
+    messages: tuple[int, ...] = ()
+
+
+class MessageEvent(RunEvent, frozen=True):
+    """A person has written to the orchestrator; its next turn shows it.
+
+    Attributes:
+        message: The message's number, counted from 1.
+        text: How it begins.
+        by: Which way it came: `command` or `python`.
+        name: Who wrote it, as they say.
+    """
+
+    kind: Literal["message"] = "message"
+    message: int = 0
+    text: str = ""
+    by: str = ""
+    name: str = ""
 
 
 class ReadyEvent(RunEvent, frozen=True):

@@ -42,6 +42,7 @@ KEYED: dict[RecordKind, str] = {
     "expansion": "expansions",
     "form": "forms",
     "member": "members",
+    "message": "messages",
     "prestart": "ahead",
     "question": "questions",
     "turn": "turns",
@@ -75,7 +76,16 @@ def name_of(what: Kept, key: str = "") -> str:
             return f"{what}/{key}.jsonl" if key else what
         case "tool_state":
             return f"{TOOL_STATE}/{key}/calls.json"
-        case "answer" | "expansion" | "form" | "member" | "prestart" | "question" | "turn":
+        case (
+            "answer"
+            | "expansion"
+            | "form"
+            | "member"
+            | "message"
+            | "prestart"
+            | "question"
+            | "turn"
+        ):
             return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]
         case _:
             return f"{SINGLE[what]}-{key}.json" if key else f"{SINGLE[what]}.json"

@@ -56,6 +56,7 @@ RecordKind = Literal[
     "facts",
     "form",
     "member",
+    "message",
     "planning",
     "prestart",
     "question",
@@ -73,6 +74,7 @@ got another meaning; its key says what it was asked for. `recall`: what the memo
 its key is how often that had been edited. `prestart`: what was answered before there was a plan.
 `question`, `answer`, `form`: what a person is asked and decided, and the forms in Prefect's UI.
 `trace`: the run's span. `turn`: what the orchestrator decided in a turn; its key is the number.
+`message`: what a person wrote to the orchestrator; its key is the number.
 """
 DEFERRED: frozenset[RecordKind] = frozenset(
     {"exploration", "facts", "planning", "prestart", "recall", "trace"}

@@ -42,6 +42,7 @@ from ...store.events import (
     ExploringEvent,
     FinishedEvent,
     GateEvent,
+    MessageEvent,
     PlannedEvent,
     PlanningEvent,
     RunEvent,
@@ -241,23 +242,31 @@ def _words_of_run(event: RunEvent) -> str:
     match event:
         case BeganEvent():
             return "once more" if event.resumed else ""
-        case ExploringEvent():
-            return f"{event.model}, at most {plural(event.calls, 'call')}"
-        case PlanningEvent():
-            return event.model
         case ExpandedEvent():
             members = plural(len(event.steps), "member")
             return f"{members} ({event.note})" if event.note else members
         case PlannedEvent():
             return plural(len(event.steps), "step")
-        case TurnEvent():
-            return f"{event.number_of_turn}: {turn_words(event)}"
         case SpentEvent():
             return f"{plural(event.tokens, 'token')} so far{_money(event.cost_usd)}"
         case FinishedEvent():
             return f"{event.status}{f': {event.problem}' if event.problem else ''}"
         case CutEvent():
             return "texts are left out from here" if event.what == "text" else "left out from here"
+        case _:
+            return _words_of_orchestrator(event)
+
+
+def _words_of_orchestrator(event: RunEvent) -> str:
+    match event:
+        case ExploringEvent():
+            return f"{event.model}, at most {plural(event.calls, 'call')}"
+        case PlanningEvent():
+            return event.model
+        case TurnEvent():
+            return f"{event.number_of_turn}: {turn_words(event)}"
+        case MessageEvent():
+            return f"{event.message}: {event.text}"
         case _:
             return ""
 

@@ -337,7 +337,7 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
     print_section(one_line(view.objective, 200))
     print_exploration(view.planning.explored if view.planning else None)
     pages = plan_page(view), timeline_page(view), answer_page(view)
-    print_sections(_named(pages[0].sections, "Steps"), view)
+    print_sections(_named(pages[0].sections, "Steps", "Messages"), view)
     if not view.steps:
         print_text("It had no plan yet.")
     print_sections(_named(pages[1].sections, "Timeline"), view)

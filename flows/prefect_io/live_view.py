@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ...metrics.critical_path import measure
 from ...plan.schedule_events import StepStatus
+from ...report.messages import messages_of
 from ...report.page import AttemptView, RunView, StepView
 from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult
@@ -58,6 +59,7 @@ class LiveRun:
             taught=result.taught if result else (),
             time=result.time if result else None,
             parl=result.parl if result else None,
+            messages=messages_of(self.context.run),
             began_at=self.began_at,
             ended_at=ended_at,
         )

@@ -19,6 +19,7 @@ from ...plan.task_ir import PlanRules, TaskIR
 from ...plan.turns import GivenUp, TurnReply, next_number
 from ...quoting import PromptPart, Quote, with_quotes
 from ...store.attempt import excerpt
+from ...store.messages import UserMessage
 from ...text import one_line, plural, without_surrogates
 from ..subagent.answer import extract
 from ..subagent.compaction import GOAL
@@ -95,6 +96,7 @@ _REASON_CHARS = 300
 _CAUSES: dict[TurnCause, str] = {
     "seen": "What you wanted to see is there.",
     "failed": "An assignment has failed for good.",
+    "message": "The user has written to you. They have been given no answer yet.",
     "over": "Nothing is left to do.",
 }
 _WRITE = "Write the JSON object of this turn."
@@ -171,6 +173,7 @@ def turn_request(
     done_when: Sequence[str] = (),
     refused: str = "",
     edited: TaskIR | None = None,
+    messages: Sequence[UserMessage] = (),
     how: str,
     grammar: str,
     key: str,
@@ -190,6 +193,7 @@ def turn_request(
         refused: Why the turn before was not taken; "" where it was.
         done_when: What the plan calls done.
         edited: The plan so far, where a person has changed it since the last turn.
+        messages: What the user has written since the turn before.
         how: The instructions, the same in all turns.
         grammar: What a model file writes under.
         limits: What bounds the call.
@@ -206,6 +210,8 @@ def turn_request(
         )
     said = "\n\n".join(f"{change.label} {change.text}" for change in changes)
     label = "How far the assignments are:"
+    wishes = tuple(Quote(text=each.text, label=_wish_label(each.number)) for each in messages)
+    wished = [f"{each.label}\n{each.text}" for each in wishes]
     return SubagentRequest(
         key=key,
         run=run,
@@ -215,13 +221,21 @@ def turn_request(
         tier="orchestrator",
         model=model,
         instructions=how,
-        prompt="\n\n".join(filter(None, [head, said, label, shown, tail])),
-        asked=(head, *changes, Quote(text=shown, label=label), tail),
+        prompt="\n\n".join(filter(None, [head, *wished, said, label, shown, tail])),
+        asked=(head, *wishes, *changes, Quote(text=shown, label=label), tail),
         upstream=outputs,
         grammar=grammar,
         # An answer is a text; a turn in which something goes on can't be anything but JSON.
         output="text" if cause == "over" else "json",
         **dict(limits),
+    )
+
+
+def _wish_label(number: int) -> str:
+    """Say of a message whose it is: of all that is quoted, it alone is to be followed."""
+    return (
+        f"Message {number} of the user, whose objective this is. Although it is quoted, it is an "
+        "instruction to you: do as it says, as if it stood in the objective."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prefect_swarm.plan.compile import CompiledStep
 from prefect_swarm.plan.schedule import ConcurrencyLimits, Schedule
 from prefect_swarm.plan.schedule_events import (
+    Approved,
     AttemptFinished,
     Cancel,
     Cancelled,
@@ -12,10 +13,12 @@ from prefect_swarm.plan.schedule_events import (
     Edited,
     Finish,
     Launch,
+    Messaged,
     PlanExtended,
     Replace,
     Skip,
     TakeTurn,
+    Wait,
 )
 
 
@@ -127,3 +130,42 @@ def test_what_is_cancelled_or_replaced_during_a_turn_waits_for_no_turn() -> None
     schedule, _ = directed(task("S1"), look_after=("S1",))
     schedule.advance(done("S1"))
     assert schedule.advance(Edited()) == [Replace()]
+
+
+def test_it_has_a_turn_as_soon_as_a_person_has_written_to_it() -> None:
+    schedule, _ = directed(task("S1"), task("S2"), look_after=("S1",))
+    assert schedule.advance(Messaged()) == [TakeTurn("message")]
+    added = PlanExtended((task("S3"),), look_after=frozenset({"S3"}))
+    assert schedule.advance(added) == [launch("S3")]
+    assert schedule.advance(done("S1")) == []
+
+
+def test_what_a_person_writes_while_a_turn_is_under_way_makes_the_next_one_due_after_it() -> None:
+    schedule, _ = directed(task("S1"), task("S2"), look_after=("S1",))
+    assert schedule.advance(done("S1")) == [TakeTurn("seen")]
+    assert schedule.advance(Messaged()) == []
+    more = PlanExtended((), look_after=frozenset())
+    assert schedule.advance(more) == [TakeTurn("message")]
+    assert schedule.advance(more) == []
+
+
+def test_a_turn_for_another_cause_reads_what_a_person_has_written_too() -> None:
+    schedule, _ = directed(task("S1"))
+    schedule.advance(Messaged())
+    assert schedule.advance(done("S1")) == []
+    assert schedule.advance(PlanExtended((), look_after=frozenset())) == [TakeTurn("over")]
+    assert schedule.advance(PlanExtended(())) == [Finish("completed")]
+
+
+def test_without_turns_what_a_person_has_written_changes_nothing() -> None:
+    schedule = Schedule(ConcurrencyLimits(9))
+    schedule.advance(PlanExtended((task("S1"),)))
+    assert schedule.advance(Messaged()) == []
+    assert schedule.advance(done("S1")) == [Finish("completed")]
+
+
+def test_what_a_person_has_written_waits_until_the_plan_is_approved() -> None:
+    schedule = Schedule(ConcurrencyLimits(9))
+    schedule.advance(PlanExtended((task("S1"),), asked=True, look_after=frozenset()))
+    assert schedule.advance(Messaged()) == [Wait()]
+    assert schedule.advance(Approved()) == [launch("S1"), TakeTurn("message")]

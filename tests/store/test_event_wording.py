@@ -16,12 +16,14 @@ from prefect_swarm.store.events import (
     ExploringEvent,
     FinishedEvent,
     GateEvent,
+    MessageEvent,
     PlannedEvent,
     PlannedStep,
     PlanningEvent,
     RunEvent,
     StartedEvent,
     TextEvent,
+    TurnEvent,
     WaitEvent,
 )
 from run_events import run_events
@@ -180,3 +182,14 @@ def test_any_events_are_whole_bounded_lines(events: list[RunEvent]) -> None:
 @given(st.text(min_size=1, max_size=50))
 def test_no_line_has_what_a_model_wrote(text: str) -> None:
     assert line(*BEGIN, TextEvent(step="S1", text=text)) is None
+
+
+def test_a_message_is_a_line_and_so_is_the_turn_that_read_it() -> None:
+    message = MessageEvent(message=2, text="Also look at\nPortugal.", by="command", name="Ann")
+    turn = TurnEvent(number_of_turn=3, messages=(2,), look_after=("S4",))
+    assert log_line(message, LogState()) == (
+        'Message 2 to the orchestrator by command (as "Ann"): Also look at Portugal.'
+    )
+    assert log_line(turn, LogState()) == (
+        "Turn 3 of the orchestrator: has read message 2, next after S4"
+    )
