@@ -19,7 +19,7 @@ from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import TurnReply, extend_plan, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
-from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
+from ..store.events import AnsweringEvent, DirectingEvent, PlannedStep, TextEvent, TurnEvent
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
 from ..store.step import StepState
@@ -200,6 +200,8 @@ class Turns:
             PlanError: It didn't answer, or twice wrote what can't be taken.
         """
         number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
+        began_at = run_time()
+        self.context.emit(DirectingEvent(number_of_turn=number, cause=cause))
         request = self._request(cause, number, shown)
         problem: PlanError | None = None
         asked = prompt_of(request)
@@ -229,6 +231,7 @@ class Turns:
                 without=failed if reply.steps else (),
                 edits=self.edits,
                 recall=recall,
+                began_at=began_at,
                 waits=is_asked and bool(reply.steps or reply.given_up),
                 usage=usage,
                 work_s=work_s,

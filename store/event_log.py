@@ -31,6 +31,7 @@ from .events import (
     BeganEvent,
     CutEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     EventSink,
     ExpandedEvent,
@@ -73,6 +74,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | BeganEvent
         | CutEvent
         | DecisionEvent
+        | DirectingEvent
         | EndedEvent
         | ExpandedEvent
         | ExploringEvent

@@ -6,7 +6,7 @@ No line has a prompt or what a model wrote, except for the reasons of failures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..text import dollars, duration, one_line, plural
@@ -16,6 +16,7 @@ from .events import (
     AskedEvent,
     BeganEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     ExpandedEvent,
     ExploringEvent,
@@ -30,7 +31,15 @@ from .events import (
     WaitEvent,
 )
 
-__all__ = ["LogState", "decided_by", "is_warning", "log_line", "planned_lines", "turn_words"]
+__all__ = [
+    "TURN_CAUSES",
+    "LogState",
+    "decided_by",
+    "is_warning",
+    "log_line",
+    "planned_lines",
+    "turn_words",
+]
 
 
 _WHO, _WHY, _LINE = 40, 300, 1000
@@ -150,6 +159,14 @@ def turn_words(event: TurnEvent) -> str:
     return ", ".join(words) or ("it has finished" if event.finished else "nothing more")
 
 
+TURN_CAUSES: Mapping[str, str] = {
+    "seen": "what it wanted to see is there",
+    "failed": "a step has failed",
+    "over": "nothing is left to do",
+}
+"""Why the orchestrator has a turn, in words."""
+
+
 def _planned(step: PlannedStep) -> str:
     who = f"{step.id} {one_line(step.agent, _WHO)} on {step.tier}".rstrip()
     needs = f", needs {', '.join(step.upstream)}" if step.upstream else ""
@@ -165,6 +182,9 @@ def _line_of_run(event: RunEvent, state: LogState) -> str | None:
             return f"{one_line(event.model, _WHO)} looks around before it plans, at most {most}"
         case PlanningEvent():
             return f"Asking {one_line(event.model, _WHO)} for the plan"
+        case DirectingEvent(cause="seen" | "failed"):
+            why = TURN_CAUSES[event.cause]
+            return f"Asking the orchestrator for turn {event.number_of_turn}: {why}"
         case AskedEvent():
             answer = f"prefect-swarm approve {event.run} {event.question}"
             title = one_line(event.title, _WHY).rstrip(".")

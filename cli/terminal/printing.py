@@ -30,13 +30,14 @@ from ...report.page import (
     words_of,
 )
 from ...store.event_log import to_line
-from ...store.event_wording import turn_words
+from ...store.event_wording import TURN_CAUSES, turn_words
 from ...store.events import (
     AnsweredEvent,
     AskedEvent,
     BeganEvent,
     CutEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     ExpandedEvent,
     ExploringEvent,
@@ -250,8 +251,8 @@ def _words_of_run(event: RunEvent) -> str:
             return f"{members} ({event.note})" if event.note else members
         case PlannedEvent():
             return plural(len(event.steps), "step")
-        case TurnEvent():
-            return f"{event.number_of_turn}: {turn_words(event)}"
+        case DirectingEvent() | TurnEvent():
+            return _turn(event)
         case SpentEvent():
             return f"{plural(event.tokens, 'token')} so far{_money(event.cost_usd)}"
         case FinishedEvent():
@@ -260,6 +261,12 @@ def _words_of_run(event: RunEvent) -> str:
             return "texts are left out from here" if event.what == "text" else "left out from here"
         case _:
             return ""
+
+
+def _turn(event: DirectingEvent | TurnEvent) -> str:
+    if isinstance(event, TurnEvent):
+        return f"{event.number_of_turn}: {turn_words(event)}"
+    return f"{event.number_of_turn}: {TURN_CAUSES.get(event.cause, event.cause)}"
 
 
 def _money(usd: float | None) -> str:
