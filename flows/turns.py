@@ -378,6 +378,7 @@ class Turns:
         context.plan = replace(context.plan, steps=steps, final_step=self.plan.final_step)
         context.sizes = sizes_of(self.plan, context.options)
         context.records.update({step.id: StepState.of(step) for step in added})
+        context.turn_runs.update(dict.fromkeys([step.id for step in added], turn.task_run))
         context.run.write_plan(PlanRecord(context.plan.to_json(), self.edits))
         for name, why in given_up.items():
             context.records[name].end(why)

@@ -204,12 +204,16 @@ def _backwards(
 ) -> Iterator[Turn]:
     """Yield the attempt that ended last, what it had waited for, and so on."""
     reached = {step for step, tries in turns.items() if tries}
+    passed: set[str] = set()
     while reached:
         step = max(reached, key=lambda name: turns[name][-1].over_at)
         yield from reversed(turns[step])
+        passed.add(step)
         reached = _needed(step, turns, upstream)
         if directed_at and (began_at := directed_at.get(root_of(step))) is not None:
             reached |= _over_before(began_at, turns, directed_at)
+        # Where a clock was set, what was over before a turn may need what the turn assigned.
+        reached -= passed
 
 
 def _over_before(

@@ -86,7 +86,7 @@ def _decided(turn: TurnView) -> str:
     parts = [
         f"assigned {ranges(turn.steps)}" if turn.steps else "",
         f"gave up {ranges(turn.given_up)}" if turn.given_up else "",
-        f"next turn after {ranges(turn.look_after)}" if turn.look_after else "",
+        f"next after {ranges(turn.look_after)}" if turn.look_after else "",
         "the answer" if turn.finished else "",
         "waits for a person to approve it" if turn.waits else "",
     ]

@@ -160,9 +160,9 @@ def turn_words(event: TurnEvent) -> str:
 
 
 TURN_CAUSES: Mapping[str, str] = {
-    "seen": "what it wanted to see is there",
+    "seen": "what it wanted is there",
     "failed": "a step has failed",
-    "over": "nothing is left to do",
+    "over": "nothing is left",
 }
 """Why the orchestrator has a turn, in words."""
 

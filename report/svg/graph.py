@@ -391,8 +391,8 @@ def _grids(
             box = layout.boxes[group[0]]
             room = int((box.width - 2 * _PAD) / 6.4)
             later = sorted({turns[name] for name in group})
-            of = "" if later == [1] else f" · turn {', '.join(map(str, later))}"
-            found.append(_Grid(box, fitted(f"{len(group)} side by side{of}{who}", room)))
+            turn = "" if later == [1] else f"turn {', '.join(map(str, later))} · "
+            found.append(_Grid(box, fitted(f"{turn}{len(group)} side by side{who}", room)))
     return found
 
 

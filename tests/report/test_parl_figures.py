@@ -118,11 +118,11 @@ def test_each_later_turn_says_when_why_what_it_decided_and_what_it_took() -> Non
         "4.5 s",
         "2.0 s",
         "1,234",
-        "what it wanted to see is there",
-        "assigned S3, S4; gave up S2; next turn after S3",
+        "what it wanted is there",
+        "assigned S3, S4; gave up S2; next after S3",
     )
     assert third[-2:] == ("a step has failed", "rejected by a person: Too dear.")
-    assert last[-2:] == ("nothing is left to do", "the answer")
+    assert last[-2:] == ("nothing is left", "the answer")
 
 
 def test_turns_and_their_critical_steps_are_one_section() -> None:

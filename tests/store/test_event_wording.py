@@ -12,6 +12,7 @@ from prefect_swarm.store.events import (
     AskedEvent,
     BeganEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     ExploringEvent,
     FinishedEvent,
@@ -180,3 +181,9 @@ def test_any_events_are_whole_bounded_lines(events: list[RunEvent]) -> None:
 @given(st.text(min_size=1, max_size=50))
 def test_no_line_has_what_a_model_wrote(text: str) -> None:
     assert line(*BEGIN, TextEvent(step="S1", text=text)) is None
+
+
+def test_the_question_for_a_turn_says_why_and_that_for_the_answer_is_said_as_such() -> None:
+    asked = DirectingEvent(number_of_turn=2, cause="seen")
+    assert line(asked) == "Asking the orchestrator for turn 2: what it wanted is there"
+    assert line(asked.model_copy(update={"cause": "over"})) is None
