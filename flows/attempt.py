@@ -19,6 +19,7 @@ from ..errors import (
 )
 from ..metrics.clock import run_time
 from ..models.request_context import waits_to
+from ..plan.ids import root_of
 from ..plan.schedule_events import AttemptFinished, Launch
 from ..plan.task_ir import Tier
 from ..store.attempt import Attempt, Decision, Usage, excerpt
@@ -207,7 +208,9 @@ class Attempts:
     def _edges(self, record: StepState) -> Sequence[State[Any] | None]:
         upstream = record.step.upstream
         before = [run for name in upstream for run in self.context.records[name].task_runs]
-        edges = [*before, *record.task_runs]
+        # A step of a later turn comes after that turn, whatever else it needs.
+        turn = self.context.turn_runs.get(root_of(record.id), "")
+        edges = [*before, *record.task_runs, *filter(None, [turn])]
         return states_of(edges) if edges else [self.context.plan_state]
 
     async def _conclude(

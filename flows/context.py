@@ -140,6 +140,8 @@ class RunContext:
         sizes: What its steps come to, by their ids.
         records: What is known of each step, by its id; members are added as steps are expanded.
         plan_state: The Prefect state that steps without upstream wait for.
+        turn_runs: Prefect's id of the task run of the turn that assigned a step, by the step's id;
+            steps of the first plan are not there.
         restart_counts: How often each step was begun again after its run had failed; see
             `RunStore.begin_again`.
     """
@@ -160,6 +162,7 @@ class RunContext:
     sizes: Mapping[str, Size] = field(default_factory=dict[str, Size])
     records: dict[str, StepState] = field(default_factory=dict[str, StepState])
     plan_state: State[Any] | None = None
+    turn_runs: dict[str, str] = field(default_factory=dict[str, str])
     restart_counts: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property

@@ -252,6 +252,9 @@ class Run:
         self._asking = Asking(context, Approvals(folder), self.edits)
         if self._turns is not None:
             self._turns.context, self._turns.asking = context, self._asking
+            for turn in self._turns.taken:
+                names = [step.id for step in turn.reply.steps]
+                context.turn_runs.update(dict.fromkeys(names, turn.task_run))
         self._driver = Driver(context, self._attempts, self._asking, self._restored, self._turns)
         has_pages = _has_plan(folder)
         folder.write_plan(PlanRecord(plan.to_json(), self.edits))

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.results import get_result_store
 from pydantic import BaseModel
 
-from ..data_types import Frozen
+from ..data_types import Frozen, Moment
 from ..errors import RunDamagedError, StorageError
 from ..models.names import Price
 from ..plan.compile import CompiledStep, StepRecall
@@ -152,6 +152,7 @@ class StoredTurn(Frozen):
         waits: Whether a person has to approve it, and has not decided.
         refused: Why a person rejected it; its reply is empty then.
         messages: Numbers of the messages that it was shown.
+        began_at: When it was asked.
     """
 
     number: int
@@ -166,6 +167,7 @@ class StoredTurn(Frozen):
     waits: bool = False
     refused: str = ""
     messages: tuple[int, ...] = ()
+    began_at: Moment = 0.0
     usage: Usage = Usage()
     work_s: float = 0.0
     task_run: str = ""

@@ -20,7 +20,7 @@ from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import TurnReply, extend_plan, needed_for, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
-from ..store.events import AnsweringEvent, PlannedStep, TextEvent, TurnEvent
+from ..store.events import AnsweringEvent, DirectingEvent, PlannedStep, TextEvent, TurnEvent
 from ..store.messages import UserMessage
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
@@ -268,6 +268,8 @@ class Turns:
         """
         number, failed, shown = len(self.taken) + 2, self._failed(), self._shown()
         messages = tuple(self.inbox.unread)
+        began_at = run_time()
+        self.context.emit(DirectingEvent(number_of_turn=number, cause=cause))
         request = self._request(cause, number, shown, messages)
         problem: PlanError | None = None
         asked = prompt_of(request)
@@ -298,6 +300,7 @@ class Turns:
                 edits=self.edits,
                 recall=recall,
                 messages=tuple(message.number for message in messages),
+                began_at=began_at,
                 waits=is_asked and bool(reply.steps or reply.given_up),
                 usage=usage,
                 work_s=work_s,
@@ -487,6 +490,7 @@ class Turns:
         context.plan = replace(context.plan, steps=steps, final_step=self.plan.final_step)
         context.sizes = sizes_of(self.plan, context.options)
         context.records.update({step.id: StepState.of(step) for step in added})
+        context.turn_runs.update(dict.fromkeys([step.id for step in added], turn.task_run))
         context.run.write_plan(PlanRecord(context.plan.to_json(), self.edits))
         for name, why in given_up.items():
             context.records[name].end(why)

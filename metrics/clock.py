@@ -94,6 +94,7 @@ def clock_of_run(not_before: float = 0.0) -> Generator[RunClock]:
 TimeKind = Literal[
     "start",
     "planning",
+    "orchestrator",
     "model",
     "provider",
     "slot",

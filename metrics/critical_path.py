@@ -50,6 +50,7 @@ class Metrics(Frozen):
 KIND_WORDS: Mapping[TimeKind, str] = {
     "start": "start",
     "planning": "planning",
+    "orchestrator": "orchestrator",
     "model": "model",
     "provider": "waiting for a provider",
     "slot": "waiting for a slot",
@@ -69,6 +70,7 @@ TIME_KINDS: Mapping[TimeKind, str] = {
     "start": "before planning, or before a resume: checks of models, gates and tools",
     "planning": "the orchestrator looks around, writes the plan or a step's replacement; what the "
     "memory knows of the plan's steps",
+    "orchestrator": "nothing could start before the orchestrator had decided",
     "model": "a model reads and writes for a step",
     "provider": "a request waits until its provider takes it: it is busy, or others come first",
     "slot": "a step that could start waits for others: all slots of the run or its tier are taken, "

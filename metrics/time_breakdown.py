@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ..plan.ids import root_of
 from ..store.attempt import Attempt
 from ..store.events import (
     AnsweredEvent,
     AskedEvent,
     BeganEvent,
+    DirectingEvent,
     ExploringEvent,
     FinishedEvent,
     PlannedEvent,
     PlanningEvent,
     RunEvent,
+    TurnEvent,
     WaitEvent,
 )
 from ..store.step import StepState
@@ -49,6 +53,7 @@ _RANKS: tuple[TimeKind, ...] = (
     "model",
     "person",
     "planning",
+    "orchestrator",
     "answer",
     "start",
     "prefect",
@@ -145,10 +150,15 @@ class Around:
     Attributes:
         gaps: No process worked on the run; nothing else counts then.
         stretches: Those of the plan, of the answer, and of what a person was asked.
+        directing: Those in which the orchestrator was asked what follows. They count only where
+            no step that the end waits for goes on.
+        directed_at: When the turn began that assigned a step; steps of the plan are not there.
     """
 
     gaps: tuple[Stretch, ...] = ()
     stretches: tuple[Stretch, ...] = ()
+    directing: tuple[Stretch, ...] = ()
+    directed_at: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def explain(
@@ -161,7 +171,8 @@ def explain(
     """Return stretches that fill the time of a run, each saying why it wasn't over yet.
 
     From the attempt that ended last it goes back to what that one had waited for: the attempt
-    before at the same step, or the last to end of the steps that it needs; and so on. Moments that
+    before at the same step, or the last to end of the steps that it needs; and so on. A step that a
+    later turn assigned waited besides for what was over when that turn began. Moments that
     a clock, which was set back, has out of order are taken for the nearest that are in order.
 
     Args:
@@ -174,7 +185,7 @@ def explain(
     fill = _Fill(around)
     until, later = max(began_at, ended_at), Stretch(kind="prefect", started_at=0, ended_at=0)
     parts: list[list[Stretch]] = []
-    for turn in _backwards(turns, upstream):
+    for turn in _backwards(turns, upstream, around.directed_at):
         over_at = min(max(turn.over_at, began_at), until)
         since = min(max(min(turn.ready_at, turn.launched_at), began_at), over_at)
         launched_at = min(max(turn.launched_at, since), over_at)
@@ -187,14 +198,35 @@ def explain(
 
 
 def _backwards(
-    turns: Mapping[str, Sequence[Turn]], upstream: Mapping[str, Sequence[str]]
+    turns: Mapping[str, Sequence[Turn]],
+    upstream: Mapping[str, Sequence[str]],
+    directed_at: Mapping[str, float],
 ) -> Iterator[Turn]:
     """Yield the attempt that ended last, what it had waited for, and so on."""
     reached = {step for step, tries in turns.items() if tries}
+    passed: set[str] = set()
     while reached:
         step = max(reached, key=lambda name: turns[name][-1].over_at)
         yield from reversed(turns[step])
+        passed.add(step)
         reached = _needed(step, turns, upstream)
+        if directed_at and (began_at := directed_at.get(root_of(step))) is not None:
+            reached |= _over_before(began_at, turns, directed_at)
+        # Where a clock was set, what was over before a turn may need what the turn assigned.
+        reached -= passed
+
+
+def _over_before(
+    began_at: float, turns: Mapping[str, Sequence[Turn]], directed_at: Mapping[str, float]
+) -> set[str]:
+    """Return the steps of earlier turns that were over when one began."""
+    return {
+        name
+        for name, tries in turns.items()
+        if tries
+        and tries[-1].over_at <= began_at
+        and directed_at.get(root_of(name), -math.inf) < began_at
+    }
 
 
 def _needed(
@@ -234,7 +266,8 @@ class _Fill:
 
     def between(self, since: float, until: float, rest: Stretch) -> list[Stretch]:
         """Fill the time before an attempt, or after the last."""
-        layers = (self.around.gaps, *self._around(rest.step), self._earlier(since, until))
+        layers = (self.around.gaps, *self._around(rest.step))
+        layers = (*layers, self.around.directing, self._earlier(since, until))
         return tiled(since, until, layers, rest)
 
     def _around(self, step: str) -> tuple[Sequence[Stretch], ...]:
@@ -252,7 +285,7 @@ def _rest(turn: Turn, kind: TimeKind) -> Stretch:
 
 TIMELINE_EVENTS = frozenset(
     ("began", "exploring", "planning", "planned", "waiting", "resumed", "asked", "answered")
-) | {"finished"}
+) | {"directing", "turn", "finished"}
 """The kinds of events that are read."""
 
 
@@ -296,6 +329,10 @@ class _Timeline:
     _asked: dict[str, AskedEvent] = field(default_factory=dict[str, AskedEvent])
     _decided_at: list[float] = field(default_factory=list[float])
     _gaps: list[_Gap] = field(default_factory=list["_Gap"])
+    _directing_at: float | None = None
+    _turn_at: float | None = None
+    _directing: list[Stretch] = field(default_factory=list[Stretch])
+    _directed_at: dict[str, float] = field(default_factory=dict[str, float])
     _found: list[Stretch] = field(default_factory=list[Stretch])
 
     def handle(self, event: RunEvent) -> None:
@@ -310,7 +347,11 @@ class _Timeline:
                 self._plan(event.at)
             case WaitEvent(step=""):
                 self._wait(event)
+            case DirectingEvent() | TurnEvent():
+                self._direct(event)
             case AskedEvent():
+                if event.is_about_turn:
+                    self._decide("orchestrator", event.at)
                 self._asked.setdefault(event.question, event)
             case AnsweredEvent():
                 self._answer(event)
@@ -323,14 +364,19 @@ class _Timeline:
         """Return the events' times; what is open ends at `ended_at`."""
         for question in self._asked.values():
             self._add("person", question.at, ended_at, question)
+        self._decide("orchestrator", ended_at)
         gaps = [each for gap in self._gaps for each in self._explained(gap)]
-        return Around(tuple(gaps), tuple(self._found))
+        return Around(
+            tuple(gaps), tuple(self._found), tuple(self._directing), dict(self._directed_at)
+        )
 
     def _begin(self, event: BeganEvent) -> None:
         decided = len(self._decided_at) if self._waits_for_person else None
         self._gaps.append(_Gap(event.left_at or event.at, event.at, decided))
         self.began_at = event.at
         self._planning_at, self._is_planned = None, False
+        # What a process was asking when it ended is asked again.
+        self._directing_at = None
         self._waits, self._waits_for_person = 0, False
 
     def _plan(self, at: float) -> None:
@@ -339,6 +385,22 @@ class _Timeline:
         elif not self._is_planned:
             self._add("start", self.began_at, at)
         self._planning_at, self._is_planned = None, True
+
+    def _direct(self, event: DirectingEvent | TurnEvent) -> None:
+        if isinstance(event, DirectingEvent):
+            self._directing_at = self._turn_at = event.at
+            return
+        # What the last turn takes is what the answer takes in a run that has no turns.
+        self._decide("answer" if event.finished else "orchestrator", event.at)
+        if self._turn_at is not None:
+            self._directed_at.update(dict.fromkeys([s.id for s in event.steps], self._turn_at))
+        self._turn_at = None
+
+    def _decide(self, kind: TimeKind, at: float) -> None:
+        """End the time in which the orchestrator is asked; nothing happens if it isn't."""
+        since, self._directing_at = self._directing_at, None
+        if since is not None and since < at:
+            self._directing.append(Stretch(kind=kind, started_at=since, ended_at=at))
 
     def _wait(self, event: WaitEvent) -> None:
         if event.kind == "waiting":

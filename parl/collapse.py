@@ -53,6 +53,7 @@ _REFERS = re.compile(
 """How a prompt speaks of what it is shown."""
 _GOES_ON = re.compile(r"\b(?:additional|again|also|check|further|retry|verify)\b", re.IGNORECASE)
 """How a prompt speaks of what was missing in what was found."""
+_STEP = re.compile(r"\bS[1-9][0-9]{0,5}\b")
 _ENGLISH = re.compile(r"\b(?:and|are|for|from|is|of|that|the|to|with)\b", re.IGNORECASE)
 _SMALL_WORDS = 3  # of those in a text whose language is English
 
@@ -186,7 +187,7 @@ def _is_unused(run: PlanRun, step: Step, need: Step) -> bool:
 
 def _refers(run: PlanRun, step: Step, need: Step) -> bool:
     """Whether a prompt speaks of another step: by its id, its agent or its subject."""
-    if _REFERS.search(step.prompt) or re.search(rf"\b{need.id}\b", step.prompt):
+    if _REFERS.search(step.prompt) or need.id in _STEP.findall(step.prompt):
         return True
     if need.agent and need.agent.casefold() in step.prompt.casefold():
         return True

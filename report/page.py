@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from ..errors import Category
 from ..host.secrets import mask_written
 from ..metrics.clock import RunTime
+from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import StepStatus
 from ..store.attempt import Action
 from ..store.result import Cost, Metrics, ParlFigures, Planning, Recall
@@ -37,6 +38,7 @@ __all__ = [
     "Strong",
     "Table",
     "Text",
+    "TurnView",
     "legend",
     "masked",
     "words_of",
@@ -334,6 +336,36 @@ class MessageView:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnView:
+    """A turn of the orchestrator after the first.
+
+    Attributes:
+        began_at: When it was asked; 0 if that isn't known.
+        cause: Why it had one: `seen`, `failed` or `over`.
+        steps: Ids of the steps that it assigned.
+        given_up: Ids of the steps that it ended.
+        look_after: Ids of the steps after which it has its next turn.
+        finished: Whether the run ends with it.
+        waits: Whether a person has not decided about it yet.
+        refused: Why a person rejected it; "" if nobody did.
+        work_s: Seconds that its model took.
+        tokens: What it took.
+    """
+
+    number: int
+    began_at: float = 0.0
+    cause: str = ""
+    steps: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
+    look_after: tuple[str, ...] = ()
+    finished: bool = False
+    waits: bool = False
+    refused: str = ""
+    work_s: float = 0.0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """A run now, or as it ended.
 
@@ -345,6 +377,7 @@ class RunView:
         time: Where its time went; None before it has ended, or if it wasn't measured.
         parl: The run by PARL's measures; None before it has ended.
         messages: What was written to its orchestrator, in order.
+        turns: The orchestrator's turns after the first, in order.
     """
 
     run_id: str
@@ -362,8 +395,16 @@ class RunView:
     time: RunTime | None = None
     parl: ParlFigures | None = None
     messages: tuple[MessageView, ...] = ()
+    turns: tuple[TurnView, ...] = ()
     began_at: float = 0.0
     ended_at: float | None = None
+
+    def turn_of(self, step: str) -> int:
+        """Return the turn that assigned a step or the one that it is a member of; 1 is the plan."""
+        if not self.turns:
+            return 1
+        root = root_of(step) if is_step_id(step) else step
+        return next((turn.number for turn in self.turns if root in turn.steps), 1)
 
 
 T = TypeVar("T")

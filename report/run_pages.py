@@ -33,7 +33,7 @@ from .lines import (
 from .members import folded, top_level
 from .messages import message_lines
 from .page import Block, Drawing, Page, Paragraph, Ref, RunView, Section, StepView, Strong, Text
-from .parl_figures import finding_texts, turns_table
+from .parl_figures import finding_texts, turn_blocks
 
 __all__ = [
     "answer_page",
@@ -172,13 +172,22 @@ def plan_page(view: RunView) -> Page:
     sections: list[Section] = []
     if steps := folded(view.steps):
         sections.append(Section("Graph", [Drawing("graph", _in_words(steps))]))
-        rows = [_row(step) for step in steps]
+        turns = [view.turn_of(step.id) for step in steps] if view.turns else []
+        rows = _with_turns([_row(step) for step in steps], turns)
+        columns = (*_COLUMNS[:2], "Turn", *_COLUMNS[2:]) if turns else _COLUMNS
         # All of a plan up to the bound of step pages would be a page too long to be drawn.
         ordered = rows if len(rows) <= MOST_ROWS else _worth_a_look_first(steps, rows)
-        sections.append(Section("Steps", [bounded_table(_COLUMNS, ordered)]))
+        sections.append(Section("Steps", [bounded_table(columns, ordered)]))
     if view.messages:
         sections.append(Section("Messages", [bounded_list(message_lines(view.messages))]))
     return Page("plan", f"Plan: {one_line(view.objective, 100)}", lead, sections)
+
+
+def _with_turns(rows: list[tuple[Text, ...]], turns: Sequence[int]) -> list[tuple[Text, ...]]:
+    """Add to each row which turn assigned its step; nothing where there are none."""
+    if not turns:
+        return rows
+    return [(*row[:2], str(turn), *row[2:]) for row, turn in zip(rows, turns, strict=True)]
 
 
 def _row(step: StepView) -> tuple[Text, ...]:
@@ -331,11 +340,10 @@ def timeline_page(view: RunView) -> Page:
 
 
 def _parl_sections(view: RunView) -> list[Section]:
-    """Say what each turn took, and which steps seem to have taken something for nothing."""
-    if view.parl is None:
-        return []
-    sections = [Section("Turns", [turns_table(view.parl)])] if view.parl.turns else []
-    if found := view.parl.findings:
+    """Say what each turn decided and took, and which steps seem to be for nothing."""
+    turns = turn_blocks(view)
+    sections = [Section("Turns", turns)] if turns else []
+    if found := view.parl.findings if view.parl else ():
         lines = [finding_texts(each) for each in found]
         sections.append(Section("Steps that may cost time for nothing", [bounded_list(lines)]))
     return sections

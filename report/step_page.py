@@ -70,6 +70,8 @@ def _titled(view: RunView, step: StepView) -> str:
 def _lead(view: RunView, step: StepView) -> list[Block]:
     lead: list[Block] = [_line(step), way(step.id), *_relatives(view, step)]
     result = step.state
+    if (turn := view.turn_of(step.id)) > 1:
+        lead.append(Paragraph((f"Assigned in turn {turn} of the orchestrator.",)))
     if result.label:
         lead.append(Paragraph((f"Its item: {one_line(result.label, 300)}",)))
     if result.summary:

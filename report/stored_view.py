@@ -10,12 +10,14 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from ..data_types import Finite, Moment
 from ..errors import RunDamagedError
 from ..host.secrets import secrets_in
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.items import is_pattern
 from ..plan.schedule_events import UNFINISHED, StepStatus
 from ..plan.step import needs_of
+from ..store.attempt import Usage
 from ..store.events import ExpandedEvent, FinishedEvent, PlannedStep, RunEvent
 from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Cost, Planning, Recall, SwarmResult
@@ -24,7 +26,7 @@ from ..text import without_surrogates
 from ..untrusted.opening import PlainName
 from .members import needs_within, step_page_names
 from .messages import messages_of
-from .page import AttemptView, RunView, StepView, masked
+from .page import AttemptView, RunView, StepView, TurnView, masked
 
 __all__ = [
     "SHOWN_CHARS",
@@ -36,6 +38,7 @@ __all__ = [
     "planned_members",
     "planned_of",
     "secrets_of",
+    "turn_views",
     "view_of",
     "view_of_result",
     "why_of",
@@ -43,6 +46,7 @@ __all__ = [
 
 
 _MOST_STEPS = 10_000
+_MOST_TURNS = 100
 _MOST_KNOWN = 100_000
 _Text = Annotated[str, BeforeValidator(str)]
 
@@ -65,6 +69,33 @@ class _ShownPlanning(_Shown):
 
 class _ShownRecall(_Shown):
     recall: Recall | None
+
+
+class _ShownAssignment(_Shown):
+    id: PlainName
+
+
+class _ShownGivenUp(_Shown):
+    step: PlainName
+
+
+class _ShownReply(_Shown):
+    steps: tuple[_ShownAssignment, ...] = ()
+    given_up: tuple[_ShownGivenUp, ...] = ()
+    look_after: tuple[PlainName, ...] = ()
+    answer: str | None = None
+    final_step: str | None = None
+
+
+class _ShownTurn(_Shown):
+    number: Annotated[int, Field(ge=2, le=_MOST_TURNS)]
+    cause: str = ""
+    reply: _ShownReply = _ShownReply()
+    waits: bool = False
+    refused: str = ""
+    began_at: Moment = 0.0
+    usage: Usage = Usage()
+    work_s: Finite = 0.0
 
 
 class ShownStep(_Shown):
@@ -421,6 +452,7 @@ def _ended(
         time=result.time,
         parl=result.parl,
         messages=messages_of(run),
+        turns=turn_views(run),
         began_at=_began_at(run),
         ended_at=_ended_at(run),
     )
@@ -466,6 +498,7 @@ def _unfinished(
         cost=Cost.of(run.accounts().usage),
         recall=_recall(run, plan),
         messages=messages_of(run),
+        turns=turn_views(run),
         began_at=_began_at(run),
         ended_at=None if is_running else _ended_at(run),
     )
@@ -567,6 +600,31 @@ def _statuses(
             has_started = bool(step.attempts) or step.id in parents
             statuses[step.id] = "running" if is_running and has_started else "ready"
     return statuses
+
+
+def turn_views(run: RunStore) -> tuple[TurnView, ...]:
+    """Return the orchestrator's turns after the first; a damaged one is left out."""
+    found: tuple[_ShownTurn, ...] = ()
+    with suppress(RunDamagedError):
+        found = run.records("turn", _ShownTurn, lambda turn: str(turn.number))
+    return tuple(_turn(each) for each in sorted(found, key=lambda turn: turn.number))
+
+
+def _turn(turn: _ShownTurn) -> TurnView:
+    reply = turn.reply
+    return TurnView(
+        number=turn.number,
+        began_at=turn.began_at,
+        cause=turn.cause,
+        steps=tuple(step.id for step in reply.steps),
+        given_up=tuple(each.step for each in reply.given_up),
+        look_after=reply.look_after,
+        finished=reply.answer is not None or reply.final_step is not None,
+        waits=turn.waits,
+        refused=turn.refused,
+        work_s=turn.work_s,
+        tokens=turn.usage.tokens,
+    )
 
 
 def _planning(run: RunStore) -> Planning | None:

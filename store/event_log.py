@@ -31,6 +31,7 @@ from .events import (
     BeganEvent,
     CutEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     EventSink,
     ExpandedEvent,
@@ -74,6 +75,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | BeganEvent
         | CutEvent
         | DecisionEvent
+        | DirectingEvent
         | EndedEvent
         | ExpandedEvent
         | ExploringEvent

@@ -6,7 +6,7 @@ No line has a prompt or what a model wrote, except for the reasons of failures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..text import dollars, duration, one_line, plural
@@ -16,6 +16,7 @@ from .events import (
     AskedEvent,
     BeganEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     ExpandedEvent,
     ExploringEvent,
@@ -31,7 +32,15 @@ from .events import (
     WaitEvent,
 )
 
-__all__ = ["LogState", "decided_by", "is_warning", "log_line", "planned_lines", "turn_words"]
+__all__ = [
+    "TURN_CAUSES",
+    "LogState",
+    "decided_by",
+    "is_warning",
+    "log_line",
+    "planned_lines",
+    "turn_words",
+]
 
 
 _WHO, _WHY, _LINE = 40, 300, 1000
@@ -154,6 +163,15 @@ def turn_words(event: TurnEvent) -> str:
     return ", ".join([*([read] if read else []), *words])
 
 
+TURN_CAUSES: Mapping[str, str] = {
+    "seen": "what it wanted is there",
+    "failed": "a step has failed",
+    "message": "a person has written",
+    "over": "nothing is left",
+}
+"""Why the orchestrator has a turn, in words."""
+
+
 def _planned(step: PlannedStep) -> str:
     who = f"{step.id} {one_line(step.agent, _WHO)} on {step.tier}".rstrip()
     needs = f", needs {', '.join(step.upstream)}" if step.upstream else ""
@@ -169,6 +187,9 @@ def _line_of_run(event: RunEvent, state: LogState) -> str | None:
             return f"{one_line(event.model, _WHO)} looks around before it plans, at most {most}"
         case PlanningEvent():
             return f"Asking {one_line(event.model, _WHO)} for the plan"
+        case DirectingEvent(cause="seen" | "failed" | "message"):
+            why = TURN_CAUSES[event.cause]
+            return f"Asking the orchestrator for turn {event.number_of_turn}: {why}"
         case AskedEvent():
             answer = f"prefect-swarm approve {event.run} {event.question}"
             title = one_line(event.title, _WHY).rstrip(".")

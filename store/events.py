@@ -23,6 +23,7 @@ __all__ = [
     "BeganEvent",
     "CutEvent",
     "DecisionEvent",
+    "DirectingEvent",
     "EndKind",
     "EndedEvent",
     "EventSink",
@@ -141,6 +142,19 @@ class PlannedEvent(RunEvent, frozen=True):
     steps: tuple[PlannedStep, ...] = ()
 
 
+class DirectingEvent(RunEvent, frozen=True):
+    """The orchestrator is asked what follows.
+
+    Attributes:
+        number_of_turn: The turn's number; the first plan is turn 1.
+        cause: Why it has one: `seen`, `failed` or `over`.
+    """
+
+    kind: Literal["directing"] = "directing"
+    number_of_turn: int = 0
+    cause: str = ""
+
+
 class TurnEvent(RunEvent, frozen=True):
     """The orchestrator has had a turn, and the plan goes on as it decides.
 
@@ -226,6 +240,11 @@ class AskedEvent(RunEvent, frozen=True):
     kind: Literal["asked"] = "asked"
     question: str = ""
     title: str = ""
+
+    @property
+    def is_about_turn(self) -> bool:
+        """Whether it is about what a turn of the orchestrator's does to the plan."""
+        return self.question.startswith("turn.")
 
 
 class AnsweredEvent(RunEvent, frozen=True):

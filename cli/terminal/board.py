@@ -15,6 +15,7 @@ from ...store.events import (
     AnsweringEvent,
     AskedEvent,
     BeganEvent,
+    DirectingEvent,
     EndedEvent,
     ExpandedEvent,
     FinishedEvent,
@@ -49,6 +50,7 @@ class Board:
 
     Attributes:
         cost_usd: What it cost so far, None where no price is known.
+        turn: The turn of the orchestrator that is asked for; 0 if none is.
     """
 
     objective: str
@@ -57,6 +59,7 @@ class Board:
     started_at: float | None = None
     rows: Mapping[str, StepView] = field(default_factory=dict[str, StepView])
     cost_usd: float | None = None
+    turn: int = 0
 
     @property
     def tokens(self) -> int:
@@ -66,6 +69,12 @@ class Board:
     def count(self, *statuses: StepStatus) -> int:
         """Count the steps that have one of these statuses."""
         return sum(row.status in statuses for row in self.rows.values())
+
+    @property
+    def waits_for_turn(self) -> bool:
+        """Whether the orchestrator is asked, and nothing else goes on."""
+        is_idle = not any(row.status in ("running", "asked") for row in self.rows.values())
+        return bool(self.turn) and self.phase == "running" and is_idle
 
     @property
     def shown(self) -> tuple[StepView, ...]:
@@ -82,6 +91,11 @@ class Board:
 
 def reduce(board: Board, event: RunEvent) -> Board:
     """Return the board after an event."""
+    reduced, turn = _reduced(board, event), _turn_after(board.turn, event)
+    return reduced if turn == reduced.turn else replace(reduced, turn=turn)
+
+
+def _reduced(board: Board, event: RunEvent) -> Board:
     match event:
         case BeganEvent():
             return replace(board, run_id=event.run, started_at=event.at, phase="planning", rows={})
@@ -91,7 +105,10 @@ def reduce(board: Board, event: RunEvent) -> Board:
         case ExpandedEvent():
             return _with_ready(replace(board, rows=_expanded(event, board.rows)))
         case TurnEvent():
-            return _with_ready(replace(board, rows={**board.rows, **_rows(event, {})}))
+            # One that might have written the answer may have assigned more.
+            phase = board.phase if event.finished else "running"
+            rows = {**board.rows, **_rows(event, {})}
+            return _with_ready(replace(board, rows=rows, phase=phase))
         case AnsweringEvent():
             return replace(board, phase="answering")
         case SpentEvent():
@@ -108,6 +125,18 @@ def reduce(board: Board, event: RunEvent) -> Board:
             board = replace(board, rows={**board.rows, row.id: _changed(row, event)})
             # Nothing becomes ready by other events, and of these there are many.
             return _with_ready(board) if isinstance(event, EndedEvent) else board
+
+
+def _turn_after(turn: int, event: RunEvent) -> int:
+    match event:
+        case DirectingEvent():
+            return event.number_of_turn
+        case BeganEvent() | TurnEvent() | FinishedEvent():
+            return 0
+        case AskedEvent() if event.is_about_turn:
+            return 0
+        case _:
+            return turn
 
 
 def running_path(board: Board, now: float) -> Path:

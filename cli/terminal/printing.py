@@ -30,13 +30,14 @@ from ...report.page import (
     words_of,
 )
 from ...store.event_log import to_line
-from ...store.event_wording import turn_words
+from ...store.event_wording import TURN_CAUSES, turn_words
 from ...store.events import (
     AnsweredEvent,
     AskedEvent,
     BeganEvent,
     CutEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     ExpandedEvent,
     ExploringEvent,
@@ -263,6 +264,8 @@ def _words_of_orchestrator(event: RunEvent) -> str:
             return f"{event.model}, at most {plural(event.calls, 'call')}"
         case PlanningEvent():
             return event.model
+        case DirectingEvent():
+            return f"{event.number_of_turn}: {TURN_CAUSES.get(event.cause, event.cause)}"
         case TurnEvent():
             return f"{event.number_of_turn}: {turn_words(event)}"
         case MessageEvent():

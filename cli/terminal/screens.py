@@ -222,7 +222,7 @@ def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: st
     """Draw a board as it is at `now`, with at most `lines` of its steps."""
     head = Table.grid(padding=(0, 1))
     title = Text(one_line(board.objective, 70), style="bold")
-    head.add_row(spinner, title, Text(f"{_PHASES[board.phase]} {board.run_id}", style="dim"))
+    head.add_row(spinner, title, Text(f"{_phase(board)} {board.run_id}", style="dim"))
     parts: list[RenderableType] = [head]
     if board.rows:
         path = running_path(board, now)
@@ -237,6 +237,12 @@ def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: st
     if note:
         parts.append(Text(visible(note), style="yellow"))
     return Group(*parts)
+
+
+def _phase(board: Board) -> str:
+    if board.waits_for_turn:
+        return f"waiting for turn {board.turn} of the orchestrator"
+    return _PHASES[board.phase]
 
 
 def shown_rows(rows: Sequence[StepView], limit: int) -> list[StepView]:

@@ -341,6 +341,8 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
     if not view.steps:
         print_text("It had no plan yet.")
     print_sections(_named(pages[1].sections, "Timeline"), view)
+    if view.turns:
+        print_sections(_named(pages[1].sections, "Turns"), view)
     if result is None:
         _print_unfinished(view)
         return

@@ -8,7 +8,7 @@ from ...metrics.critical_path import measure
 from ...plan.schedule_events import StepStatus
 from ...report.messages import messages_of
 from ...report.page import AttemptView, RunView, StepView
-from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
+from ...report.stored_view import SHOWN_CHARS, attempt_views, turn_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult
 from ...store.step import StepState
 from ..context import RunContext, needs_of_records, step_results
@@ -60,6 +60,7 @@ class LiveRun:
             time=result.time if result else None,
             parl=result.parl if result else None,
             messages=messages_of(self.context.run),
+            turns=turn_views(self.context.run) if self.context.options.turns > 1 else (),
             began_at=self.began_at,
             ended_at=ended_at,
         )

@@ -189,11 +189,21 @@ _HEAD, _BELOW = 22, 27
 
 @dataclass(frozen=True, slots=True)
 class _Card:
-    """A step where it is drawn. `small` is a step of a grid, which has room for its id alone."""
+    """A step where it is drawn. `small` is a step of a grid, which has room for its id alone.
+
+    Attributes:
+        turn: The turn of the orchestrator that assigned it; 1 is the plan's.
+    """
 
     step: StepView
     at: PlacedBox
     small: bool = False
+    turn: int = 1
+
+    @property
+    def label(self) -> str:
+        """The turn that assigned it, for above the card; "" where the plan did."""
+        return f"turn {self.turn}" if self.turn > 1 and not self.small else ""
 
     @property
     def head(self) -> str:
@@ -227,7 +237,8 @@ class _Card:
         path = " It is on the critical path." if step.state.critical else ""
         name = " · ".join(filter(None, [step.id, step.state.agent]))
         name = f"{name}: {step.status}{took(step)}."
-        return safe(f"{name}{path}{why} {one_line(step.state.prompt, 160)}")
+        turn = f" It was assigned in turn {self.turn}." if self.turn > 1 else ""
+        return safe(f"{name}{path}{turn}{why} {one_line(step.state.prompt, 160)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +267,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
     if not groups or len(groups) > MOST_BOXES:
         return ""
     steps = {step.id: step for step in view.steps}
+    turns = {name: view.turn_of(name) for name in steps}
     place = {member: group[0] for group in groups for member in group}
     needs = {
         group[0]: tuple(dict.fromkeys(place[name] for name in upstream[group[0]]))
@@ -276,9 +288,11 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
         height=layout.height,
         note=note,
         says=safe(graph_says(view), 600),
-        grids=_grids(layout, groups, steps),
+        grids=_grids(layout, groups, steps, turns),
         arrows=_arrows(layout, inside, steps),
-        cards=[card for group in groups for card in _cards(layout.boxes[group[0]], group, steps)],
+        cards=[
+            card for group in groups for card in _cards(layout.boxes[group[0]], group, steps, turns)
+        ],
         anchor=anchor,
     )
 
@@ -339,9 +353,14 @@ def _size(group: Sequence[str], card: tuple[float, float]) -> tuple[float, float
     return max(width, 150.0), rows * (_CHIP[1] + _GAP) - _GAP + 2 * _PAD + _TITLE
 
 
-def _cards(box: PlacedBox, group: Sequence[str], steps: dict[str, StepView]) -> list[_Card]:
+def _cards(
+    box: PlacedBox,
+    group: Sequence[str],
+    steps: Mapping[str, StepView],
+    turns: Mapping[str, int],
+) -> list[_Card]:
     if len(group) == 1:
-        return [_Card(steps[group[0]], box)]
+        return [_Card(steps[group[0]], box, turn=turns[group[0]])]
     columns = _columns(len(group))
     return [
         _Card(
@@ -352,13 +371,17 @@ def _cards(box: PlacedBox, group: Sequence[str], steps: dict[str, StepView]) -> 
                 *_CHIP,
             ),
             small=True,
+            turn=turns[name],
         )
         for number, name in enumerate(group)
     ]
 
 
 def _grids(
-    layout: PlacedGraph, groups: Sequence[Sequence[str]], steps: dict[str, StepView]
+    layout: PlacedGraph,
+    groups: Sequence[Sequence[str]],
+    steps: Mapping[str, StepView],
+    turns: Mapping[str, int],
 ) -> list[_Grid]:
     found: list[_Grid] = []
     for group in groups:
@@ -367,7 +390,9 @@ def _grids(
             who = f" · {agents.pop()}" if len(agents) == 1 else ""
             box = layout.boxes[group[0]]
             room = int((box.width - 2 * _PAD) / 6.4)
-            found.append(_Grid(box, fitted(f"{len(group)} side by side{who}", room)))
+            later = sorted({turns[name] for name in group})
+            turn = "" if later == [1] else f"turn {', '.join(map(str, later))} · "
+            found.append(_Grid(box, fitted(f"{turn}{len(group)} side by side{who}", room)))
     return found
 
 

@@ -191,6 +191,7 @@ _MANY = 60
 _KINDS: Mapping[TimeKind, str] = {
     "model": "work",
     "planning": "mark",
+    "orchestrator": "mark",
     "answer": "mark",
     "gate": "gates",
     "provider": "wait",

@@ -168,3 +168,46 @@ def test_what_was_asked_ahead_of_the_plan_is_planning_until_it_was_asked() -> No
 def test_a_run_in_which_nothing_ran_is_what_lay_around() -> None:
     around = Around(stretches=(stretch("planning", 1, 3),))
     assert words(explain({}, {}, around, 0, 3)) == [("prefect", "", 1), ("planning", "", 2)]
+
+
+def later_turn(s2_until: float, needs: list[str]) -> list[tuple[str, str, float]]:
+    """S1 until 2 and S2; a turn from 2 to 5 assigns S3, which takes until 9."""
+    since = max(5, s2_until) if needs else 5
+    turns = {
+        "S1": [turn("S1", 0, 2, stretch("model", 0, 2))],
+        "S2": [turn("S2", 0, s2_until, stretch("model", 0, s2_until))],
+        "S3": [turn("S3", since, 9, stretch("model", since, 9))],
+    }
+    around = Around(directing=(stretch("orchestrator", 2, 5),), directed_at={"S3": 2})
+    upstream = {"S1": [], "S2": [], "S3": needs}
+    return words(explain(turns, upstream, around, 0, 9))
+
+
+def test_a_step_of_a_later_turn_waited_for_the_orchestrator_and_for_what_it_had_seen() -> None:
+    assert later_turn(8, []) == [("model", "S1", 2), ("orchestrator", "", 3), ("model", "S3", 4)]
+
+
+def test_a_turn_costs_nothing_while_a_step_goes_on_that_is_needed_anyway() -> None:
+    assert later_turn(6, ["S2"]) == [("model", "S2", 6), ("model", "S3", 3)]
+
+
+def test_a_turn_that_is_not_over_when_the_step_is_costs_the_rest() -> None:
+    assert later_turn(4, ["S2"]) == [
+        ("model", "S2", 4),
+        ("orchestrator", "", 1),
+        ("model", "S3", 4),
+    ]
+
+
+def test_a_wait_for_a_slot_during_a_turn_is_no_wait_for_the_orchestrator() -> None:
+    turns = {"S1": [turn("S1", 0, 9, stretch("model", 4, 9), launched_at=4)]}
+    around = Around(directing=(stretch("orchestrator", 1, 3),))
+    found = words(explain(turns, {"S1": []}, around, 0, 9))
+    assert found == [("slot", "S1", 4), ("model", "S1", 5)]
+
+
+def test_the_turn_that_ends_the_run_follows_the_last_step() -> None:
+    turns = {"S1": [turn("S1", 0, 4, stretch("model", 0, 4))]}
+    around = Around(directing=(stretch("answer", 4, 7),))
+    found = words(explain(turns, {"S1": []}, around, 0, 7))
+    assert found == [("model", "S1", 4), ("answer", "", 3)]

@@ -10,11 +10,14 @@ from prefect_swarm.store.events import (
     AnsweredEvent,
     AskedEvent,
     BeganEvent,
+    DirectingEvent,
     ExploringEvent,
     FinishedEvent,
     PlannedEvent,
+    PlannedStep,
     PlanningEvent,
     RunEvent,
+    TurnEvent,
     WaitEvent,
 )
 from run_events import run_events
@@ -102,3 +105,50 @@ def test_any_events_tell_of_stretches_that_end_after_they_began(
 ) -> None:
     around = around_steps(events, 0, until)
     assert all(each.seconds > 0 for each in (*around.gaps, *around.stretches))
+
+
+def directed(*events: RunEvent) -> list[tuple[str, float, float]]:
+    return words(around_steps(events, 0, 100).directing)
+
+
+ASKED_FOR_TURN = DirectingEvent(at=10, number_of_turn=2, cause="seen")
+
+
+def test_a_turn_takes_from_the_question_to_what_follows_from_it() -> None:
+    events = (ASKED_FOR_TURN, TurnEvent(at=14, steps=(PlannedStep(id="S3", agent="Ann"),)))
+    around = around_steps(events, 0, 100)
+    assert words(around.directing) == [("orchestrator", 10, 14)]
+    assert around.directed_at == {"S3": 10}
+    assert around.stretches == ()
+
+
+def test_the_turn_that_ends_the_run_is_the_answer() -> None:
+    assert directed(ASKED_FOR_TURN, TurnEvent(at=14, finished=True)) == [("answer", 10, 14)]
+
+
+def test_a_turn_that_a_person_has_to_approve_takes_until_they_are_asked() -> None:
+    events = (
+        ASKED_FOR_TURN,
+        AskedEvent(at=13, question="turn.2"),
+        AnsweredEvent(at=30, question="turn.2", answered_at=30),
+        TurnEvent(at=31, steps=(PlannedStep(id="S3", agent="Ann"),)),
+    )
+    around = around_steps(events, 0, 100)
+    assert words(around.directing) == [("orchestrator", 10, 13)]
+    assert words(around.stretches) == [("person", 13, 30)]
+    assert around.directed_at == {"S3": 10}
+
+
+def test_another_question_meanwhile_does_not_end_a_turn() -> None:
+    events = (ASKED_FOR_TURN, AskedEvent(at=11, question="S1", step="S1"), TurnEvent(at=14))
+    assert directed(*events) == [("orchestrator", 10, 14)]
+
+
+def test_a_turn_that_was_asked_when_the_process_ended_is_asked_again() -> None:
+    again = BeganEvent(at=30, resumed=True, left_at=12)
+    second = DirectingEvent(at=31, number_of_turn=2)
+    assert directed(ASKED_FOR_TURN, again, second, TurnEvent(at=33)) == [("orchestrator", 31, 33)]
+
+
+def test_a_turn_that_came_to_nothing_is_asked_to_the_end() -> None:
+    assert directed(ASKED_FOR_TURN) == [("orchestrator", 10, 100)]

@@ -12,6 +12,7 @@ from prefect_swarm.store.events import (
     AskedEvent,
     BeganEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     ExploringEvent,
     FinishedEvent,
@@ -193,3 +194,9 @@ def test_a_message_is_a_line_and_so_is_the_turn_that_read_it() -> None:
     assert log_line(turn, LogState()) == (
         "Turn 3 of the orchestrator: has read message 2, next after S4"
     )
+
+
+def test_the_question_for_a_turn_says_why_and_that_for_the_answer_is_said_as_such() -> None:
+    asked = DirectingEvent(number_of_turn=2, cause="seen")
+    assert line(asked) == "Asking the orchestrator for turn 2: what it wanted is there"
+    assert line(asked.model_copy(update={"cause": "over"})) is None

@@ -10,6 +10,7 @@ from prefect_swarm.store.events import (
     BeganEvent,
     CutEvent,
     DecisionEvent,
+    DirectingEvent,
     EndedEvent,
     FinishedEvent,
     GateEvent,
@@ -21,6 +22,7 @@ from prefect_swarm.store.events import (
     SpentEvent,
     StartedEvent,
     TextEvent,
+    TurnEvent,
     WaitEvent,
 )
 from prefect_swarm.store.folder import RunFolder
@@ -37,6 +39,7 @@ run_events: st.SearchStrategy[RunEvent] = st.one_of(
     st.builds(BeganEvent, resumed=st.booleans()),
     st.builds(CutEvent),
     st.builds(DecisionEvent, action=st.sampled_from(["RETRY", "FAIL"]), reason=_words),
+    st.builds(DirectingEvent, number_of_turn=st.integers(2, 9), cause=_words),
     st.builds(EndedEvent, kind=st.sampled_from(["succeeded", "retrying"]), reason=_words),
     st.builds(FinishedEvent, answer=st.text(max_size=200)),
     st.builds(GateEvent, gate=_words, found=_words),
@@ -45,6 +48,7 @@ run_events: st.SearchStrategy[RunEvent] = st.one_of(
     st.builds(ReadyEvent, step=_words),
     st.builds(SpentEvent, calls=st.integers(0, 9), cost_usd=st.none() | st.floats(0, 9)),
     st.builds(StartedEvent, step=_words, tier=_words),
+    st.builds(TurnEvent, number_of_turn=st.integers(2, 9), finished=st.booleans()),
     st.builds(WaitEvent, provider=_words, seconds=st.none() | st.floats(0, 9)),
 )
 

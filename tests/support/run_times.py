@@ -70,5 +70,11 @@ def timed_runs(draw: st.DrawFn) -> TimedRun:
             made = turn(name, ready, over, *inner, attempt=attempt, launched_at=launched)
             turns[name].append(made)
     gaps = draw(_stretches(["stopped"], []))
-    around = Around(tuple(gaps), tuple(draw(_stretches(_OUTER, sorted(turns)))))
+    known = sorted(turns)
+    around = Around(
+        tuple(gaps),
+        tuple(draw(_stretches(_OUTER, known))),
+        directing=tuple(draw(_stretches(["orchestrator"], []))),
+        directed_at=draw(st.dictionaries(st.sampled_from(known), _moments)) if known else {},
+    )
     return TimedRun(turns, upstream, around, 0.0, draw(st.floats(0, 120)))

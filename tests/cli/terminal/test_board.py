@@ -14,6 +14,7 @@ from prefect_swarm.store.events import (
     AnsweringEvent,
     AskedEvent,
     BeganEvent,
+    DirectingEvent,
     EndedEvent,
     ExpandedEvent,
     FinishedEvent,
@@ -23,6 +24,7 @@ from prefect_swarm.store.events import (
     SpentEvent,
     StartedEvent,
     TextEvent,
+    TurnEvent,
     WaitEvent,
 )
 from rich.console import Console
@@ -390,3 +392,50 @@ def test_a_thousand_members_are_one_line() -> None:
     lines = lines_of(board)
     assert len(lines) < 12
     assert any("499 failed: S2[1] to S2[499]" in line for line in lines)
+
+
+DIRECTING = DirectingEvent(at=111.0, number_of_turn=2, cause="seen")
+NEW = TurnEvent(at=115.0, number_of_turn=2, steps=(PlannedStep(id="S4", agent="Bo"),))
+
+
+def drawn(board: Board) -> str:
+    console = Console(file=StringIO(), width=120)
+    console.print(draw(board, 112.0, 9, "", ""))
+    written = console.file
+    assert isinstance(written, StringIO)
+    return written.getvalue()
+
+
+def board_after(*events: RunEvent) -> Board:
+    board = Board("Goal")
+    for event in events:
+        board = reduce(board, event)
+    return board
+
+
+def test_a_run_that_waits_for_the_orchestrator_alone_says_so() -> None:
+    waiting = board_after(*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, DIRECTING)
+    assert waiting.waits_for_turn
+    assert "waiting for turn 2 of the orchestrator" in drawn(waiting)
+    decided = reduce(waiting, NEW)
+    assert "S4" in decided.rows
+    assert "orchestrator" not in drawn(decided)
+
+
+def test_while_a_step_goes_on_a_turn_is_not_what_the_run_waits_for() -> None:
+    board = board_after(*BEGIN, *LAUNCHED, S1_DONE, DIRECTING)
+    assert board.turn == 2
+    assert not board.waits_for_turn
+
+
+def test_a_turn_that_a_person_has_to_approve_is_waited_for_no_more() -> None:
+    asked = AskedEvent(question="turn.2", title="Turn 2 adds S4")
+    board = board_after(*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, DIRECTING, asked)
+    assert not board.waits_for_turn
+
+
+def test_a_turn_that_assigns_more_in_place_of_the_answer_lets_the_run_go_on() -> None:
+    board = board_after(*BEGIN, *LAUNCHED, DIRECTING, AnsweringEvent(attempt=1), NEW)
+    assert board.phase == "running"
+    last = TurnEvent(number_of_turn=3, finished=True)
+    assert reduce(reduce(board, AnsweringEvent(attempt=1)), last).phase == "answering"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.report.page import TurnView
 from prefect_swarm.report.svg.graph import MOST_BOXES, alike, graph_svg, lay_out, without_shortcuts
 from prefect_swarm.report.svg.theme import SIGNS
 from report_views import HOSTILE, busy_view, large_view, step, view_of_steps
@@ -145,3 +147,26 @@ def test_without_shortcuts_the_same_stands_behind_each_step(
 ) -> None:
     fewer = without_shortcuts(upstream)
     assert all(reached(fewer, name) == reached(upstream, name) for name in upstream)
+
+
+def test_steps_of_later_turns_say_so_and_those_of_the_plan_do_not() -> None:
+    view = replace(busy_view(), turns=(TurnView(number=2, steps=("S4", "S5")),))
+    drawn = steps_in(graph_svg(view))
+    labelled = {
+        name
+        for name, each in drawn.items()
+        if "turn 2" in [text.text for text in each.iter(f"{SVG}text")]
+    }
+    assert labelled == {"S4", "S5"}
+    assert "It was assigned in turn 2." in (drawn["S4"].findtext(f"{SVG}title") or "")
+    assert "turn" not in graph_svg(busy_view())
+
+
+def test_a_grid_of_steps_that_a_later_turn_assigned_is_labelled_once() -> None:
+    spread = [step(f"S{number}", "Reader", upstream="S1") for number in range(2, 9)]
+    view = view_of_steps(step("S1", "Scout"), *spread)
+    turn = TurnView(number=3, steps=tuple(each.id for each in spread))
+    drawing = graph_svg(replace(view, turns=(turn,)))
+    assert drawing.count("turn 3 · 7 side by") == 1
+    cards = steps_in(drawing).values()
+    assert not any(text.text == "turn 3" for each in cards for text in each.iter(f"{SVG}text"))
