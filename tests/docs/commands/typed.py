@@ -24,6 +24,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         r"prefect-swarm watch [0-9a-f]{12}",
         "the run has to go on meanwhile: tests/cli/watching does it",
     ),
+    (
+        r"prefect-swarm tell [0-9a-f]{12}",
+        "the run has to go on meanwhile: tests/flows/provider/test_messages does it",
+    ),
     (r"prefect-swarm approve [0-9a-f]{12}$", "a worker has to be there: test_deploying types it"),
     (r"prefect-swarm gates check letter.txt", "a package has to be there: test_own_gate does it"),
     (r"prefect-swarm doctor( --deep)?$", "it says what the machine has: tests/cli/doctor does it"),
@@ -54,6 +58,8 @@ _HOW: tuple[tuple[str, How], ...] = (
     (r"prefect-swarm (waiting|runs --status waiting)", How("plan waits")),
     (r"prefect-swarm resume RUN", How("answered")),
     (r"prefect-swarm fork RUN$", How("partial", (3,))),
+    # Its plan was given.
+    (r"prefect-swarm fork RUN --turn", How("done", (2,))),
     (r"prefect-swarm diff RUN RUN", How("two")),
     (r"prefect-swarm memory import", How("exported")),
     (r"prefect-swarm run .*--approve", How(codes=(4,))),

@@ -1,9 +1,10 @@
-"""Answers of the server that stands in for every model of a page. Pure."""
+"""Answers of the server that stands in for every model of a page."""
 
 from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,8 @@ _TURN: dict[str, Any] = {
         for name in _HARBOURS
     ]
 }
+_TURN_ASKED = threading.Event()
+"""Set once the second turn is asked for: one step of the first goes on until then."""
 _PRICES = '{"train": 17, "bus": 8}'
 _TOO_FEW = '{"train": 17}'
 
@@ -49,15 +52,18 @@ _TOO_FEW = '{"train": 17}'
 def answer(asked: Asked) -> Reply:
     """Answer as a capable model would; the first figures that are asked for lack one."""
     if asked.is_plan:
+        _TURN_ASKED.clear()
         return Reply(tool_args=_LEDGER if "ledger" in asked.prompt else _PLAN)
     if turn := re.search(r"^Turn (\d+)\.", asked.prompt, re.MULTILINE):
+        _TURN_ASKED.set()
         return Reply(json.dumps(_TURN) if turn[1] == "2" else "Hamburg has the most.")
     if "Write the prices as JSON" in asked.prompt:
         return Reply(_PRICES if "required property" in "".join(asked.texts) else _TOO_FEW)
     if "What nobody can do" in asked.prompt:
         return Reply("{}")
     last = asked.prompt.splitlines()[-1]
-    return Reply(f"A note of some words on this: {last[:80]} It is short, and it ends here.")
+    note = f"A note of some words on this: {last[:80]} It is short, and it ends here."
+    return Reply(note, hold=_TURN_ASKED if "what counts as a crane" in last else None)
 
 
 @dataclass
