@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from statistics import median
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from own_prefect import run_with_prefect
@@ -121,9 +121,9 @@ class World:
 
     def _turn(self, said: str, whole: str) -> str:
         """Assign what was found and isn't assigned; answer when nothing is left to do."""
-        if "Nothing is left to do" in said:
-            return self._sum(whole)
         fresh = [name for name in self._named(whole) if name not in self._assigned]
+        if "Nothing is left to do" in said and not fresh:
+            return self._sum(whole)
         self._assigned.update(fresh)
         searched = {name for name in SOURCES if any(n.startswith(name) for n in self._assigned)}
         left = [number for number, name in enumerate(SOURCES, 1) if name not in searched]
@@ -276,8 +276,9 @@ def _found(result: SwarmResult) -> int:
 async def _turn_overhead() -> float:
     """Return the milliseconds from the end of what is looked after to the plan that goes on.
 
-    It is the median of several turns. The model takes no time.
+    It is the median of several turns. The model takes no time, but for one step that goes on.
     """
+    release = Event()
     ends: dict[str, float] = {}
     spent: list[float] = []
 
@@ -295,10 +296,11 @@ async def _turn_overhead() -> float:
         if turn := re.search(r"^Turn (\d+)\.", asked.prompt, re.MULTILINE):
             number = int(turn[1])
             if "Nothing is left" in asked.prompt or number > ASKED:
+                release.set()
                 return Reply('{"finish": {"answer": "Done."}}')
             task = _count(f"east-{number:03}")
             return Reply(json.dumps({"assign_task": [task], "look_after": [STEPS + number - 1]}))
-        return Reply("Done.")
+        return Reply("Done.", hold=release if "north-001" in asked.prompt else None)
 
     with provider_server(reply, models=("strong-model",)) as server:
         options = SwarmOptions(model=server.name(), memory=False, turns=15)

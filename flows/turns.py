@@ -16,6 +16,7 @@ from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
 from ..plan.output import StepOutput
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
+from ..plan.step import Step
 from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import TurnReply, extend_plan, needed_for, next_number
 from ..store.approvals import Approvals
@@ -118,6 +119,8 @@ class Turns:
     trouble: str = field(init=False, default="")
     inbox: Inbox = field(init=False)
     _rules: PlanRules = field(init=False)
+    _compiled_for: tuple[Step, ...] = field(init=False, default=())
+    _added: tuple[CompiledStep, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         self._rules = plan_rules(self.context.options, self.context.toolsets.names)
@@ -531,13 +534,18 @@ class Turns:
         """Compile the steps that a turn adds, and check what they need."""
         if not reply.steps:
             return ()
+        if reply.steps == self._compiled_for:
+            return self._added
         options, toolsets = self.context.options, self.context.toolsets
         defaults = StepDefaults(options.max_attempts, options.gates)
         compiled = compile_plan(plan, defaults, recall=recall, toolsets=toolsets.names)
         await check_gates(compiled)
         await check_toolsets(compiled, toolsets, self.context.run)
         names = {step.id for step in reply.steps}
-        return tuple(step for step in compiled.steps if step.id in names)
+        # A turn is looked at before it is stored, and compiled once.
+        self._compiled_for = reply.steps
+        self._added = tuple(step for step in compiled.steps if step.id in names)
+        return self._added
 
 
 def _usable(result: SubagentResult) -> str:
