@@ -31,8 +31,8 @@ class Picture:
 
     Attributes:
         name: The file without its suffix.
-        address: With `{report}` and `{notebook}` for files; for Prefect's UIs `{ui}`, `{run}`, and
-            the ids of the artifacts `{answer}`, `{plan}`, `{timeline}` and `{s1}`.
+        address: With `{report}`, `{notebook}` and `{turns}` for files; for Prefect's UIs `{ui}`,
+            `{run}`, and the ids of the artifacts `{answer}`, `{plan}`, `{timeline}` and `{s1}`.
         until: A selector or a text that is waited for, and some seconds more, since the UIs go on
             asking; "" for none.
         at: A selector that is scrolled to; "" for the beginning.
@@ -54,6 +54,7 @@ PICTURES: Sequence[Picture] = (
     Picture("report", "{report}", height=1000),
     Picture("report-timeline", "{report}", at="#page-timeline", height=800, scheme="dark"),
     Picture("report-step", "{report}", at="#page-S4", opens="#page-S4", height=800),
+    Picture("report-turns", "{turns}", at="#page-timeline", height=430),
     Picture("report-phone", "{report}", width=390, height=844),
     Picture("notebook", "{notebook}", height=900),
     Picture("ui-v1-answer", "{ui}/artifacts/artifact/{answer}", until="text=See also"),
@@ -98,11 +99,13 @@ def _served(folder: Path) -> Generator[dict[str, str]]:
         }
         here = Path(__file__).parent
         run = _output([sys.executable, str(here / "journey.py")], environment)
-        names = {"report": folder / "report.html", "notebook": folder / "notebook.html"}
+        in_turns = _output([sys.executable, str(here / "ledger.py")], environment)
+        names = {name: folder / f"{name}.html" for name in ("report", "notebook", "turns")}
         for name, path in names.items():
+            shown = in_turns if name == "turns" else run
             code = (
                 "import sys; from prefect_swarm import report_html; "
-                f"sys.stdout.write(report_html({run!r}, fragment={name == 'notebook'}))"
+                f"sys.stdout.write(report_html({shown!r}, fragment={name == 'notebook'}))"
             )
             document = _output([sys.executable, "-c", code], environment)
             text = _CELL.replace("{}", document) if name == "notebook" else document
