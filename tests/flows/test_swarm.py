@@ -190,7 +190,10 @@ def test_a_run_has_its_critical_steps_as_published_and_its_reward() -> None:
     stored = RunFolder.find(result.run_id).result()
     assert stored is not None
     assert stored.parl == parl
-    assert "| 1 | 3 | 0 | 1 + 1 + 1 |" in pages(result.flow_run_id)["swarm-timeline"]
+    assert (
+        "| 3 = 0 + 1 + 1 + 1 | the plan | assigned S1 to S4 |"
+        in pages(result.flow_run_id)["swarm-timeline"]
+    )
 
 
 def test_the_request_for_the_answer_is_a_turn_and_an_idle_wait_is_named() -> None:
