@@ -198,7 +198,8 @@ def test_members_have_pages_in_prefect_where_there_is_room() -> None:
     made = pages(result.flow_run_id)
     assert {"swarm-s2", "swarm-s2-3", "swarm-s4r2", "swarm-s5-1-s2"} <= made.keys()
     assert "3 of 4 instances done, 1 failed" in made["swarm-plan"]
-    assert "| failed | [S2\\[3\\]](../artifact/" in made["swarm-s2"]
+    # By its id if it was made before this page, by its key if it was not.
+    assert "| failed | [S2\\[3\\]](../" in made["swarm-s2"]
 
 
 def test_of_many_members_only_those_that_stand_out_have_pages() -> None:
