@@ -18,16 +18,18 @@ from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from .answer_type import answer_problem
 from .context import RunContext
 from .event_log import text_events
-from .prefect_io.task_runs import result_in, run_task, states_of
+from .prefect_io.task_runs import result_in, states_of
+from .subagents import ask_orchestrator
 
 __all__ = [
+    "WRITTEN_AGAIN",
     "Answering",
     "RunAnswer",
 ]
 
 
 _TRIES = 3
-_WRITTEN_AGAIN = {
+WRITTEN_AGAIN = {
     Category.FORMAT,
     Category.TRUNCATED,
     Category.EARLY_ABORT,
@@ -100,7 +102,7 @@ class Answering:
             result = await self._ask(self._request(outputs, number, problem=problem), last)
             if isinstance(result, str):
                 return RunAnswer(join_outputs(outputs), self.usage, result)
-            if result.category is not None and result.category not in _WRITTEN_AGAIN:
+            if result.category is not None and result.category not in WRITTEN_AGAIN:
                 trouble = f"The answer could not be written: {result.error}"
                 return RunAnswer(join_outputs(outputs), self.usage, trouble)
             text = _as_json(result.text)
@@ -149,27 +151,22 @@ class Answering:
         except BudgetExceededError as error:
             return f"The answer could not be written: {error}"
         self.context.emit(AnsweringEvent(attempt=request.attempt))
-        usage: Usage | None = None
         again = f" · attempt {request.attempt}" if request.attempt > 1 else ""
-        try:
-            asking = run_task(
-                synthesise,
-                request,
-                name=f"Answer · orchestrator{again}",
-                wait_for=states_of(run for record in last for run in record.task_runs),
-            )
-            event = TextEvent(attempt=request.attempt)
-            with text_events(
-                self.context.emit, event, of_providers=self.context.options.stream_text
-            ):
-                _, content = await self.context.control.unless_cancelled(asking)
-            if (result := result_in(content)) is None:
-                return f"The answer could not be written: {content!r}"
-            usage = result.usage
-            self.usage += usage
-            return result
-        finally:
-            ledger.settle(request.key, usage)
+        event = TextEvent(attempt=request.attempt)
+        of_providers = self.context.options.stream_text
+        _, content = await ask_orchestrator(
+            ledger,
+            synthesise,
+            request,
+            name=f"Answer · orchestrator{again}",
+            wait_for=states_of(run for record in last for run in record.task_runs),
+            control=self.context.control,
+            streaming=text_events(self.context.emit, event, of_providers=of_providers),
+        )
+        if (result := result_in(content)) is None:
+            return f"The answer could not be written: {content!r}"
+        self.usage += result.usage
+        return result
 
 
 def _as_json(text: str) -> str:

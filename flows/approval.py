@@ -86,9 +86,7 @@ def _plan_parts(plan: CompiledPlan, estimated: tuple[Estimate, Estimate]) -> Ite
     parts = [line for step in plan.steps for line in _plan_lines(step)]
     for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
         yield ("\n" if is_short else "\n\n").join(lines)
-    for agent, instructions in dict.fromkeys(_agents(plan.steps)):
-        if instructions:
-            yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
+    yield from _instructions(plan.steps)
 
 
 def _amount(estimated: Estimate) -> str:
@@ -108,6 +106,13 @@ def _plan_lines(step: CompiledStep, within: str = "") -> Iterator[str]:
     yield f"{who}: {', '.join([*said, *asked])}{lesson}{_reviews(step)}"
     for inner in step.plan:
         yield from _plan_lines(inner, f"{within}{step.id}.")
+
+
+def _instructions(steps: Iterable[CompiledStep]) -> Iterator[str]:
+    """Write the instructions of who works on steps, each once."""
+    for agent, instructions in dict.fromkeys(_agents(steps)):
+        if instructions:
+            yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
 
 
 def _agents(steps: Iterable[CompiledStep]) -> Iterator[tuple[str, str]]:
@@ -132,9 +137,7 @@ def turn_question(
     """
     ends = f", ends {', '.join(given_up)}" if given_up else ""
     parts = [line for step in steps for line in _plan_lines(step)]
-    for agent, instructions in dict.fromkeys(_agents(steps)):
-        if instructions:
-            parts.append(f"The instructions of {plain_words(agent)}: {_quoted(instructions)}")
+    parts += _instructions(steps)
     if given_up:
         parts.append(f"It ends {', '.join(given_up)}.")
     return Question(
@@ -224,10 +227,7 @@ def _item(step: CompiledStep) -> str:
 def _inside(step: CompiledStep) -> str:
     """Show the steps of the plan inside a step, and the instructions of who does them."""
     parts = [line for inner in step.plan for line in _plan_lines(inner, f"{step.id}.")]
-    for agent, instructions in dict.fromkeys(_agents(step.plan)):
-        if instructions:
-            parts.append(f"The instructions of {plain_words(agent)}: {_quoted(instructions)}")
-    return "".join(f"\n\n{part}" for part in parts)
+    return "".join(f"\n\n{part}" for part in (*parts, *_instructions(step.plan)))
 
 
 def _step_text(step: CompiledStep) -> str:

@@ -14,7 +14,7 @@ from ..metrics.critical_path import critical_path, seconds_of, slacks
 from ..plan.bounds import Size
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.output import StepOutput
-from ..store.events import EventSink
+from ..store.events import EventSink, PlannedStep
 from ..store.protocol import RunStore
 from ..store.step import StepState
 from ..tasks.subagent.request import CallLimits
@@ -28,10 +28,26 @@ __all__ = [
     "RunContext",
     "frontier",
     "needs_of_records",
+    "planned_steps",
     "save_step",
     "save_step_aside",
     "step_results",
 ]
+
+
+def planned_steps(steps: Iterable[CompiledStep]) -> tuple[PlannedStep, ...]:
+    """Return steps as events name them."""
+    return tuple(
+        PlannedStep(
+            id=step.id,
+            agent=step.agent,
+            tier=step.tier,
+            upstream=step.needs,
+            optional=step.optional,
+            label=step.label,
+        )
+        for step in steps
+    )
 
 
 def frontier(plan: CompiledPlan, records: Mapping[str, StepState]) -> tuple[StepState, ...]:

@@ -154,21 +154,21 @@ class Driver:
         if self._waits or (self.asking.has_decisions and not self._running):
             self._ask_person()
         self.asking.has_asked.clear()
-        is_written_to = self.asking.is_open or self._reads_messages
-        look = asyncio.ensure_future(self.asking.pause()) if is_written_to else None
-        asked = asyncio.ensure_future(self.asking.has_asked.wait())
-        person = {self._person} if self._person is not None else set[asyncio.Task[None]]()
-        looks = {look} if look is not None else set[asyncio.Future[None]]()
-        turn = {self._turn} if self._turn is not None else set[asyncio.Task[PlanExtended]]()
+        wakes: set[asyncio.Future[Any]] = set()
+        if self.asking.is_open or self._reads_messages:
+            wakes.add(asyncio.ensure_future(self.asking.pause()))
+        if self._turn is not None:
+            # A turn may ask a person in its middle.
+            wakes.add(asyncio.ensure_future(self.asking.has_asked.wait()))
+        others = {each for each in (self._person, self._turn) if each is not None}
         try:
             await asyncio.wait(
-                {*self._running.values(), *watched, *person, *looks, *turn, asked},
+                {*self._running.values(), *watched, *others, *wakes},
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
-            asked.cancel()
-            if look is not None:
-                look.cancel()
+            for wake in wakes:
+                wake.cancel()
         if self._person is not None and self._person.done():
             asked, self._person = self._person, None
             asked.result()

@@ -36,12 +36,12 @@ from ..plan.pointers import MISSING
 from ..plan.program import ForEach, Repeat
 from ..plan.schedule_events import EndStatus, Expanded
 from ..store.approvals import Approvals
-from ..store.events import ExpandedEvent, PlannedStep
+from ..store.events import ExpandedEvent
 from ..store.question import Question, is_approval
 from ..store.step import StepState
 from ..text import plain_words, plural
 from ..untrusted.json_text import NoJsonError, read_json
-from .context import RunContext
+from .context import RunContext, planned_steps
 from .estimate import least_of_members, shortage
 from .members import members_stored, restore_members, set_members_aside
 
@@ -344,7 +344,8 @@ class Expansions:
             return Expanded(step.id, outcome="failed")
         self.context.records.update(states)
         self.context.records[step.id].add_members([*states])
-        self.context.emit(_event(step, members, self.context.records[step.id].summary))
+        note = self.context.records[step.id].summary
+        self.context.emit(ExpandedEvent(step=step.id, note=note, steps=planned_steps(members)))
         wanted = "steps" in self.context.options.approve
         approval = frozenset(member.id for member in members if wanted and member.approval)
         return Expanded(step.id, members, restored, approval, counted, needed, is_complete)
@@ -442,21 +443,3 @@ def _note(record: StepState, members: list[StepState], lost: list[StepState]) ->
         more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
         parts.append(f"without {names}{more}")
     return "; ".join(parts)
-
-
-def _event(step: CompiledStep, members: tuple[CompiledStep, ...], note: str) -> ExpandedEvent:
-    return ExpandedEvent(
-        step=step.id,
-        note=note,
-        steps=tuple(
-            PlannedStep(
-                id=member.id,
-                agent=member.agent,
-                tier=member.tier,
-                upstream=member.needs,
-                optional=member.optional,
-                label=member.label,
-            )
-            for member in members
-        ),
-    )

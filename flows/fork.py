@@ -27,7 +27,7 @@ from ..text import plural
 from .expansion import StoredItems
 from .members import states_stored
 from .options import SwarmOptions
-from .plan_changes import plan_so_far, rules_of, unchanged_steps
+from .plan_changes import current_plan, plan_so_far, rules_of, unchanged_steps
 from .planning import plan_rules
 from .stored_plan import (
     StoredPlanning,
@@ -113,13 +113,7 @@ def plan_done(run: RunStore) -> TaskIR:
     with suppress(RunDamagedError):
         if result := run.result():
             return result.plan
-    stored = load(run, StoredPlanning)
-    if stored is None:
-        raise InputError(
-            f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
-        )
-    edits = Approvals(run).edits()[: _edits_applied(run)]
-    return plan_so_far(stored.planned, edits, stored_turns(run), rules_of(run)).plan
+    return current_plan(run, _edits_applied(run))
 
 
 def _edits_applied(run: RunStore) -> int:
@@ -274,12 +268,9 @@ def _take_turns(source: RunStore, run: RunStore, last: int, plan: TaskIR) -> Non
     for turn in kept:
         run.write_record("turn", turn.model_copy(update={"usage": Usage()}), str(turn.number))
     first = planned.plan if kept or last == 1 else plan
-    choice = "edited by a person" if is_edited else ""
-    planning = Planning(source="fork", forked_from=source.run_id, forked_turn=last, choice=choice)
-    save(
-        run,
-        StoredPlanning(planned=planned.model_copy(update={"plan": first, "planning": planning})),
-    )
+    forked = _planned(source, first, is_edited=is_edited, turn=last)
+    update = {"look_after": planned.look_after}
+    save(run, StoredPlanning(planned=forked.model_copy(update=update)))
 
 
 def _turns_until(run: RunStore, last: int) -> tuple[Planned, tuple[StoredTurn, ...]]:
@@ -396,12 +387,11 @@ def plan_at_turn(run: RunStore, turn: int) -> TaskIR:
     return plan_so_far(planned, edits, turns, rules_of(run)).plan
 
 
-def _planned(source: RunStore, plan: TaskIR, *, is_edited: bool) -> Planned:
+def _planned(source: RunStore, plan: TaskIR, *, is_edited: bool, turn: int = 0) -> Planned:
     # What the source's plan took is the source's to count.
     choice = "edited by a person" if is_edited else ""
-    return Planned(
-        plan=plan, planning=Planning(source="fork", forked_from=source.run_id, choice=choice)
-    )
+    planning = Planning(source="fork", forked_from=source.run_id, forked_turn=turn, choice=choice)
+    return Planned(plan=plan, planning=planning)
 
 
 def _taken_step(source: RunStore, run: RunStore, step: StepState) -> StepState:

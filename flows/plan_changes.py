@@ -26,20 +26,21 @@ from ..plan.step import placed_steps
 from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import extend_plan
 from ..store.approvals import Approvals
-from ..store.attempt import Usage, excerpt
+from ..store.attempt import excerpt
 from ..store.protocol import RunStore
 from ..store.question import Answer
 from ..store.step import StepState
 from ..tasks.planner.line_format import system_prompt
 from ..tasks.planner.task import Planned
 from ..tasks.replan import Replacement, read_replacement, replacement_request, replan
-from ..tasks.subagent.request import SubagentRequest, SubagentResult
+from ..tasks.subagent.request import SubagentRequest
 from .context import RunContext
 from .members import set_members_aside, states_stored
 from .options import SwarmOptions, stored_options
 from .planning import plan_rules
-from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
+from .prefect_io.task_runs import result_in, states_of, task_run_of
 from .stored_plan import StoredPlanning, StoredTurn, load, stored_turns
+from .subagents import ask_orchestrator
 
 __all__ = [
     "Replacements",
@@ -133,17 +134,11 @@ class Replacements:
     async def _ask(self, record: StepState, question: SubagentRequest) -> Replacement:
         again = " · once more" if question.attempt > 1 else ""
         name = f"{record.step.id} · Orchestrator · replan {record.revision + 1}{again}"
-        request = await self.context.ledger.reserve(question)
-        usage: Usage | None = None
-        result: SubagentResult | None = None
-        try:
-            before = states_of(record.task_runs)
-            state, content = await run_task(replan, request, name=name, wait_for=before)
-            if (result := result_in(content)) is not None:
-                usage = result.usage
-                record.note_question(usage, result.work_s)
-        finally:
-            self.context.ledger.settle(request.key, usage)
+        ledger, before = self.context.ledger, states_of(record.task_runs)
+        request = await ledger.reserve(question)
+        state, content = await ask_orchestrator(ledger, replan, request, name=name, wait_for=before)
+        if (result := result_in(content)) is not None:
+            record.note_question(result.usage, result.work_s)
         record.wait_for(task_run_of(state))
         if result is None:
             raise NoPlanError(
@@ -292,8 +287,12 @@ def _before(run: RunStore) -> CompiledPlan | None:
     return None
 
 
-def current_plan(run: RunStore) -> TaskIR:
-    """Return the plan of a run.
+def current_plan(run: RunStore, edits: int | None = None) -> TaskIR:
+    """Return the plan of a run, with what turns and a person's edits have made of it.
+
+    Args:
+        run: The run.
+        edits: How many of the edits count; None is all.
 
     Raises:
         InputError: It has none yet, or none that can be read.
@@ -303,8 +302,8 @@ def current_plan(run: RunStore) -> TaskIR:
         raise InputError(
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
-    edits, turns = Approvals(run).edits(), stored_turns(run)
-    return plan_so_far(stored.planned, edits, turns, rules_of(run)).plan
+    made = Approvals(run).edits()[:edits]
+    return plan_so_far(stored.planned, made, stored_turns(run), rules_of(run)).plan
 
 
 def options_of(run: RunStore) -> SwarmOptions:

@@ -17,7 +17,7 @@ from ..metrics.critical_path import measure
 from ..metrics.parl import turns_of_run
 from ..models.remote import open_models
 from ..models.request_context import refused_providers, waits_to
-from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
+from ..plan.compile import StepDefaults, compile_plan
 from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import RunStatus
 from ..plan.step import Agent, placed_steps
@@ -26,7 +26,7 @@ from ..settings import home
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.event_log import EventBus
-from ..store.events import FinishedEvent, PlannedEvent, PlannedStep
+from ..store.events import FinishedEvent, PlannedEvent
 from ..store.protocol import PlanRecord, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import Cost, Recall, SwarmResult
@@ -38,7 +38,14 @@ from .answer_type import answer_check
 from .approval import Asking
 from .attempt import Attempts
 from .bounds import concurrency_limits
-from .context import RunContext, frontier, needs_of_records, save_step, step_results
+from .context import (
+    RunContext,
+    frontier,
+    needs_of_records,
+    planned_steps,
+    save_step,
+    step_results,
+)
 from .control import RunControl, wait_events
 from .drive import Driver
 from .estimate import least_of_plan, shortage, sizes_of
@@ -301,7 +308,7 @@ class Run:
             if self._pages is not None:
                 self._pages.start()
                 self._bus.add(self._pages.handle)
-            self.context.emit(_planned(self.context.plan))
+            self.context.emit(PlannedEvent(steps=planned_steps(self.context.plan.steps)))
             async with self._shown_if_left():
                 status = await self._driver.drive()
                 if self._turns is not None:
@@ -465,21 +472,6 @@ def _agents(plan: TaskIR) -> tuple[Agent, ...]:
     """Return the agents who do a plan's steps, those of plans inside steps, too."""
     placed = placed_steps(plan.agents, plan.steps)
     return tuple({each.agent.name: each.agent for each in placed}.values())
-
-
-def _planned(plan: CompiledPlan) -> PlannedEvent:
-    return PlannedEvent(
-        steps=tuple(
-            PlannedStep(
-                id=step.id,
-                agent=step.agent,
-                tier=step.tier,
-                upstream=step.needs,
-                optional=step.optional,
-            )
-            for step in plan.steps
-        )
-    )
 
 
 def _finished(result: SwarmResult) -> FinishedEvent:

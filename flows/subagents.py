@@ -7,18 +7,57 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
+from prefect import Task
 from prefect.client.schemas.objects import State
 from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import ApprovalNeededError, Category, SwarmError
 from ..metrics.clock import run_time
+from ..store.attempt import Usage
 from ..tasks.context import AttemptBudget, task_context
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
 from .bounds import Ledger
+from .control import RunControl
 from .prefect_io.task_runs import result_in, run_task
 
-__all__ = ["ask_subagent"]
+__all__ = ["ask_orchestrator", "ask_subagent"]
+
+
+async def ask_orchestrator(
+    ledger: Ledger,
+    asked: Task[..., Any],
+    request: SubagentRequest,
+    *,
+    name: str,
+    wait_for: Sequence[State[Any] | None],
+    control: RunControl | None = None,
+    streaming: AbstractContextManager[None] | None = None,
+) -> tuple[State[Any], Any]:
+    """Ask the orchestrator, and settle what that took; return what `run_task` does.
+
+    Args:
+        ledger: The run's accounts; the request is reserved there already, under its key.
+        asked: The task that asks it.
+        request: What it is asked.
+        name: The task run's name.
+        wait_for: States that it comes after.
+        control: Stops it where the run is cancelled; None where what is around it is stopped.
+        streaming: Takes what the model writes; it ends before the call is settled.
+
+    Raises:
+        RunCancelledError: The run was cancelled first.
+    """
+    usage: Usage | None = None
+    try:
+        asking = run_task(asked, request, name=name, wait_for=wait_for)
+        with streaming or nullcontext():
+            state, content = await (control.unless_cancelled(asking) if control else asking)
+        if (result := result_in(content)) is not None:
+            usage = result.usage
+    finally:
+        ledger.settle(request.key, usage)
+    return state, content
 
 
 async def ask_subagent(

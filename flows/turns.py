@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -16,12 +16,11 @@ from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
 from ..plan.output import StepOutput
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
-from ..plan.step import Step
 from ..plan.task_ir import PlanRules, TaskIR
-from ..plan.turns import TurnReply, extend_plan, needed_for, next_number
+from ..plan.turns import TurnReply, ended_by, extend_plan, next_number
 from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
-from ..store.events import AnsweringEvent, DirectingEvent, PlannedStep, TextEvent, TurnEvent
+from ..store.events import AnsweringEvent, DirectingEvent, TextEvent, TurnEvent
 from ..store.messages import UserMessage
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
@@ -51,16 +50,18 @@ from ..tasks.subagent.request import (
     tokens_of,
 )
 from ..text import plural
+from .answer import WRITTEN_AGAIN
 from .approval import Asking, turn_question
-from .context import RunContext, frontier
+from .context import RunContext, frontier, planned_steps
 from .estimate import least_of_members, shortage, sizes_of
 from .event_log import text_events
 from .memory import recall_for
 from .messages import Inbox
 from .planning import plan_rules
-from .prefect_io.task_runs import result_in, run_task, states_of, task_run_of
+from .prefect_io.task_runs import result_in, states_of, task_run_of
 from .preflight import check_gates, check_toolsets
 from .stored_plan import StoredFacts, StoredTurn, load
+from .subagents import ask_orchestrator
 
 __all__ = ["Turns"]
 
@@ -68,16 +69,6 @@ _logger = logging.getLogger("prefect_swarm.runs")
 _TRIES = 2
 _PARTS = 3
 """Requests that an answer may take that is cut off."""
-_WRITTEN_WRONG = frozenset(
-    {
-        Category.EARLY_ABORT,
-        Category.FORMAT,
-        Category.REFUSED,
-        Category.SCHEMA,
-        Category.TRUNCATED,
-    }
-)
-"""What another answer to the same question may well not have."""
 _FINISHED = "the orchestrator has finished"
 _OVER = "all of its steps are over, and it is about to end"
 
@@ -90,6 +81,15 @@ class _Shown:
     outputs: tuple[StepOutput, ...]
     seen: tuple[str, ...]
     task_runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Extension:
+    """What a reply makes of the plan: the whole of it, and the steps that are new, compiled."""
+
+    reply: TurnReply
+    plan: TaskIR
+    added: tuple[CompiledStep, ...] = ()
 
 
 @dataclass(slots=True)
@@ -119,8 +119,7 @@ class Turns:
     trouble: str = field(init=False, default="")
     inbox: Inbox = field(init=False)
     _rules: PlanRules = field(init=False)
-    _compiled_for: tuple[Step, ...] = field(init=False, default=())
-    _added: tuple[CompiledStep, ...] = field(init=False, default=())
+    _made: _Extension | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._rules = plan_rules(self.context.options, self.context.toolsets.names)
@@ -168,10 +167,8 @@ class Turns:
             self.inbox.reopen()
         # A person may have edited some of them away.
         names = {step.id for step in self.plan.steps}
-        given_up = names & {each.step for turn in self.taken for each in turn.reply.given_up}
-        if self.taken and self.taken[-1].reply.is_last:
-            last = self.taken[-1].reply.final_step
-            given_up = names - needed_for(self.plan.steps, last) if last else names
+        ended = (ended_by(turn.reply, self.plan.steps) for turn in self.taken)
+        given_up = names & frozenset[str]().union(*ended)
         without = names & {name for turn in self.taken for name in turn.without}
         look_after = self.taken[-1].reply.look_after if self.taken else self.first.look_after
         return PlanExtended(
@@ -239,13 +236,12 @@ class Turns:
             turn = await self._decided(turn)
         self.inbox.take(turn.messages)
         turn = self._with_messages_open(turn)
-        plan = extend_plan(self.plan, turn.reply, self._rules)
-        added = await self._compiled(plan, turn.reply, turn.recall)
+        made = await self._extension(turn.reply, turn.recall)
         given_up = self._given_up(turn.reply)
         await self._store(turn)
         self.taken.append(turn)
-        self.plan = plan
-        return self._extend(turn, added, given_up)
+        self.plan = made.plan
+        return self._extend(turn, made.added, given_up)
 
     def _with_messages_open(self, turn: StoredTurn) -> StoredTurn:
         """Return a turn that closes the messages if it is the last one.
@@ -286,8 +282,9 @@ class Turns:
             try:
                 reply = read_turn(_usable(result), self.plan, may_answer=cause == "over")
                 plan = extend_plan(self.plan, reply, self._rules, self._without_output())
-                recall = await self._recalled(plan, {step.id for step in reply.steps})
-                self._check_budget(plan, await self._compiled(plan, reply, recall))
+                recall = await self._recalled(plan, reply)
+                self._made = await self._compiled(plan, reply, recall)
+                self._check_budget(self._made)
             except PlanError as error:
                 problem = error
                 continue
@@ -317,12 +314,11 @@ class Turns:
 
     async def _decided(self, turn: StoredTurn) -> StoredTurn:
         """Return a turn as a person has decided about it."""
-        plan = extend_plan(self.plan, turn.reply, self._rules)
-        added = await self._compiled(plan, turn.reply, turn.recall)
+        made = await self._extension(turn.reply, turn.recall)
         given_up = tuple(self._given_up(turn.reply))
         text = turn.reply.model_dump_json()
         subject = hashlib.sha256(f"{self.context.key}\n{turn.number}\n{text}".encode()).hexdigest()
-        question = turn_question(turn.number, added, given_up, subject, run_time())
+        question = turn_question(turn.number, made.added, given_up, subject, run_time())
         answer = Approvals(self.context.run).decision(question.id, subject)
         if answer is None and self.asking is not None:
             answer = await self.asking.decide(question)
@@ -335,16 +331,16 @@ class Turns:
     def _given_up(self, reply: TurnReply) -> dict[str, str]:
         """Return the steps that a turn ends, and why."""
         records = self.context.records
-        found = {
+        reasons = {
             each.step: f"the orchestrator gave it up{f': {each.why}' if each.why else ''}"
             for each in reply.given_up
         }
-        if reply.is_last:
-            last = reply.final_step
-            kept = needed_for(self.plan.steps, last) if last else frozenset[str]()
-            roots = (record.id for record in records.values() if not record.parent)
-            found = {name: _FINISHED for name in roots if name not in kept} | found
-        return {name: why for name, why in found.items() if records[name].now not in OVER}
+        ended = ended_by(reply, self.plan.steps)
+        return {
+            step.id: reasons.get(step.id, _FINISHED)
+            for step in self.plan.steps
+            if step.id in ended and records[step.id].now not in OVER
+        }
 
     def _without_output(self) -> frozenset[str]:
         over = (record for record in self.context.records.values() if record.now in OVER)
@@ -468,19 +464,18 @@ class Turns:
     ) -> tuple[SubagentResult, str]:
         context = self.context
         request = await context.ledger.reserve(request)
-        usage: Usage | None = None
-        try:
-            name = f"Turn {request.attempt} · orchestrator"
-            asking = run_task(direct, request, name=name, wait_for=states_of(after))
-            with self._events(request):
-                state, content = await context.control.unless_cancelled(asking)
-            if (result := result_in(content)) is not None:
-                usage = result.usage
-        finally:
-            context.ledger.settle(request.key, usage)
-        if result is None:
+        state, content = await ask_orchestrator(
+            context.ledger,
+            direct,
+            request,
+            name=f"Turn {request.attempt} · orchestrator",
+            wait_for=states_of(after),
+            control=context.control,
+            streaming=self._events(request),
+        )
+        if (result := result_in(content)) is None:
             raise ModelError(f"the orchestrator didn't answer: {content!r}", "Resume the run.")
-        if result.category is not None and result.category not in _WRITTEN_WRONG:
+        if result.category is not None and result.category not in {*WRITTEN_AGAIN, Category.SCHEMA}:
             raise ModelError(excerpt(result.error, 300), "Resume the run.")
         return result, task_run_of(state)
 
@@ -507,45 +502,48 @@ class Turns:
             look_after=frozenset({*reply.look_after} - self._seen) if self.left else None,
         )
 
-    async def _recalled(self, plan: TaskIR, names: set[str]) -> tuple[StepRecall, ...]:
-        if not names:
+    async def _recalled(self, plan: TaskIR, reply: TurnReply) -> tuple[StepRecall, ...]:
+        if not reply.steps:
             return ()
+        names = {step.id for step in reply.steps}
         added = tuple(step for step in plan.steps if step.id in names)
         alone = plan.model_copy(update={"steps": added, "final_step": None})
         recall, _ = await recall_for(self.context, alone)
         return recall.steps if recall else ()
 
-    def _check_budget(self, plan: TaskIR, added: Sequence[CompiledStep]) -> None:
+    def _check_budget(self, made: _Extension) -> None:
         """Refuse steps of which it is certain that the run can't pay for them.
 
         Raises:
             PlanError: It can't.
         """
         context, ledger = self.context, self.context.ledger
-        sizes = sizes_of(plan, context.options)
-        extended = replace(context.plan, steps=(*context.plan.steps, *added))
-        needed = least_of_members(added, extended, sizes, context.options, ledger.prices.get)
+        sizes = sizes_of(made.plan, context.options)
+        extended = replace(context.plan, steps=(*context.plan.steps, *made.added))
+        needed = least_of_members(made.added, extended, sizes, context.options, ledger.prices.get)
         if problem := shortage(ledger.budget, ledger.spent, needed):
             raise PlanError(f"The assignments would {problem}.", "Assign less, or finish.")
 
+    async def _extension(self, reply: TurnReply, recall: Sequence[StepRecall]) -> _Extension:
+        """Return what a reply makes of the plan; what was asked for just now is there already."""
+        if self._made is None or self._made.reply != reply:
+            plan = extend_plan(self.plan, reply, self._rules)
+            self._made = await self._compiled(plan, reply, recall)
+        return self._made
+
     async def _compiled(
         self, plan: TaskIR, reply: TurnReply, recall: Sequence[StepRecall]
-    ) -> tuple[CompiledStep, ...]:
-        """Compile the steps that a turn adds, and check what they need."""
+    ) -> _Extension:
+        """Compile the steps that a reply adds, and check what they need."""
         if not reply.steps:
-            return ()
-        if reply.steps == self._compiled_for:
-            return self._added
+            return _Extension(reply, plan)
         options, toolsets = self.context.options, self.context.toolsets
         defaults = StepDefaults(options.max_attempts, options.gates)
         compiled = compile_plan(plan, defaults, recall=recall, toolsets=toolsets.names)
         await check_gates(compiled)
         await check_toolsets(compiled, toolsets, self.context.run)
         names = {step.id for step in reply.steps}
-        # A turn is looked at before it is stored, and compiled once.
-        self._compiled_for = reply.steps
-        self._added = tuple(step for step in compiled.steps if step.id in names)
-        return self._added
+        return _Extension(reply, plan, tuple(s for s in compiled.steps if s.id in names))
 
 
 def _usable(result: SubagentResult) -> str:
@@ -563,20 +561,9 @@ def _event(turn: StoredTurn, added: Sequence[CompiledStep], given_up: Sequence[s
     return TurnEvent(
         number_of_turn=turn.number,
         cause=turn.cause,
-        steps=tuple(_planned(added)),
+        steps=planned_steps(added),
         given_up=tuple(given_up),
         look_after=turn.reply.look_after,
         finished=turn.reply.is_last,
         messages=turn.messages,
     )
-
-
-def _planned(steps: Sequence[CompiledStep]) -> Iterator[PlannedStep]:
-    for step in steps:
-        yield PlannedStep(
-            id=step.id,
-            agent=step.agent,
-            tier=step.tier,
-            upstream=step.needs,
-            optional=step.optional,
-        )

@@ -10,7 +10,7 @@ from .ids import sort_key
 from .step import Agent, Step, StepId, asked_by, final_step, needs_of
 from .task_ir import PlanRules, TaskIR, parse_plan
 
-__all__ = ["GivenUp", "TurnReply", "extend_plan", "needed_for", "next_number"]
+__all__ = ["GivenUp", "TurnReply", "ended_by", "extend_plan", "next_number"]
 
 
 class GivenUp(Frozen):
@@ -50,7 +50,7 @@ def next_number(steps: Sequence[Step]) -> int:
     return max((int(step.id[1:]) for step in steps), default=0) + 1
 
 
-def needed_for(steps: Sequence[Step], name: str) -> frozenset[str]:
+def _needed_for(steps: Sequence[Step], name: str) -> frozenset[str]:
     """Return a step and all that it needs, directly or not."""
     needs = {step.id: needs_of(step) for step in steps}
     found, waiting = set[str](), [name]
@@ -59,6 +59,19 @@ def needed_for(steps: Sequence[Step], name: str) -> frozenset[str]:
             found.add(step)
             waiting += needs.get(step, ())
     return frozenset(found)
+
+
+def ended_by(reply: TurnReply, steps: Sequence[Step]) -> frozenset[str]:
+    """Return the ids of the steps that a turn ends, if they aren't over.
+
+    They are those that it gives up. Where it finishes, they are all but the step that is the
+    answer, with what that needs.
+    """
+    given_up = frozenset(each.step for each in reply.given_up)
+    if not reply.is_last:
+        return given_up
+    kept = _needed_for(steps, reply.final_step) if reply.final_step else frozenset[str]()
+    return given_up | (frozenset(step.id for step in steps) - kept)
 
 
 def extend_plan(

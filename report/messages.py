@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import BaseModel
-
 from ..store.event_wording import decided_by
 from ..store.messages import UserMessages
 from ..store.protocol import RunStore
 from ..text import one_line
-from .page import MessageView, Strong, Text
+from .page import MessageView, Strong, Text, TurnView
 
 __all__ = ["message_lines", "messages_of"]
 
@@ -19,17 +17,8 @@ __all__ = ["message_lines", "messages_of"]
 _MOST_CHARS = 1_000
 
 
-class _ShownTurn(BaseModel):
-    number: int
-    messages: tuple[int, ...] = ()
-
-
-def messages_of(run: RunStore) -> tuple[MessageView, ...]:
-    """Return the messages of a run in their order."""
-    messages = UserMessages(run).all()
-    if not messages:
-        return ()
-    turns = run.records("turn", _ShownTurn, lambda turn: str(turn.number))
+def messages_of(run: RunStore, turns: Sequence[TurnView]) -> tuple[MessageView, ...]:
+    """Return the messages of a run in their order, each with the turn that read it."""
     read_in = {number: turn.number for turn in turns for number in turn.messages}
     return tuple(
         MessageView(
@@ -40,7 +29,7 @@ def messages_of(run: RunStore) -> tuple[MessageView, ...]:
             name=each.name,
             turn=read_in.get(each.number),
         )
-        for each in messages
+        for each in UserMessages(run).all()
     )
 
 

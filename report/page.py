@@ -350,6 +350,7 @@ class TurnView:
         refused: Why a person rejected it; "" if nobody did.
         work_s: Seconds that its model took.
         tokens: What it took.
+        messages: Numbers of the messages that it was shown.
     """
 
     number: int
@@ -363,6 +364,7 @@ class TurnView:
     refused: str = ""
     work_s: float = 0.0
     tokens: int = 0
+    messages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

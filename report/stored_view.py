@@ -96,6 +96,7 @@ class _ShownTurn(_Shown):
     began_at: Moment = 0.0
     usage: Usage = Usage()
     work_s: Finite = 0.0
+    messages: tuple[int, ...] = ()
 
 
 class ShownStep(_Shown):
@@ -433,6 +434,7 @@ def _ended(
 ) -> RunView:
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in result.steps}
     whole = step_page_names(result.steps) if whole is None else whole
+    turns = turn_views(run)
     return RunView(
         run_id=result.run_id,
         flow_run_id=result.flow_run_id,
@@ -451,8 +453,8 @@ def _ended(
         taught=result.taught,
         time=result.time,
         parl=result.parl,
-        messages=messages_of(run),
-        turns=turn_views(run),
+        messages=messages_of(run, turns),
+        turns=turns,
         began_at=_began_at(run),
         ended_at=_ended_at(run),
     )
@@ -482,7 +484,7 @@ def _unfinished(
         else step
         for step in known
     ]
-    about = run.about()
+    about, turns = run.about(), turn_views(run)
     return RunView(
         run_id=run.run_id,
         flow_run_id=about.flow_run_id,
@@ -497,8 +499,8 @@ def _unfinished(
         metrics=measure(known, needs, 0) if ran else None,
         cost=Cost.of(run.accounts().usage),
         recall=_recall(run, plan),
-        messages=messages_of(run),
-        turns=turn_views(run),
+        messages=messages_of(run, turns),
+        turns=turns,
         began_at=_began_at(run),
         ended_at=None if is_running else _ended_at(run),
     )
@@ -624,6 +626,7 @@ def _turn(turn: _ShownTurn) -> TurnView:
         refused=turn.refused,
         work_s=turn.work_s,
         tokens=turn.usage.tokens,
+        messages=turn.messages,
     )
 
 

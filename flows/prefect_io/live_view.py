@@ -44,6 +44,8 @@ class LiveRun:
         has_run = any(step.attempts for step in steps)
         metrics = result.metrics if result else measure(steps, needs, 0) if has_run else None
         answer = result.answer if result else ""
+        run = self.context.run
+        turns = turn_views(run) if self.context.options.turns > 1 else ()
         return RunView(
             run_id=self.context.run.run_id,
             flow_run_id=self.context.flow_run_id,
@@ -59,8 +61,8 @@ class LiveRun:
             taught=result.taught if result else (),
             time=result.time if result else None,
             parl=result.parl if result else None,
-            messages=messages_of(self.context.run),
-            turns=turn_views(self.context.run) if self.context.options.turns > 1 else (),
+            messages=messages_of(run, turns),
+            turns=turns,
             began_at=self.began_at,
             ended_at=ended_at,
         )

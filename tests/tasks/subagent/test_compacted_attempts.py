@@ -43,11 +43,6 @@ _CONTEXT = 3000
 _THOUGHT = "Still nothing about tea. " * 12
 
 
-@pytest.fixture
-def run_id() -> str:
-    return str(uuid4())
-
-
 def request(run_id: str) -> SubagentRequest:
     return SubagentRequest(
         key=f"{run_id}.0123456789abcdef.S1.1",

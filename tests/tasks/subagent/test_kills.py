@@ -8,7 +8,6 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from forked import told_by_fork
@@ -35,11 +34,6 @@ pytestmark = pytest.mark.usefixtures("swarm_home")
 
 TURNS, AT_ONCE = 4, 2
 ALL = TURNS * AT_ONCE
-
-
-@pytest.fixture
-def run_id() -> str:
-    return str(uuid4())
 
 
 def request(run_id: str) -> SubagentRequest:
