@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
@@ -119,6 +120,7 @@ class Run:
     _memories: Memories = field(init=False)
     _driver: Driver = field(init=False)
     _turns: Turns | None = field(init=False, default=None)
+    _before_turns: TaskIR = field(init=False)
     _pages: RunPages | None = field(init=False, default=None)
     _ending: NotedTime = field(init=False, default_factory=NotedTime)
 
@@ -206,6 +208,8 @@ class Run:
         self.edits = len(edits)
         turns = stored_turns(context.run)
         self.planned = plan_so_far(self._unedited, edits, turns, rules)
+        before_edit = [turn for turn in turns if turn.edits < self.edits]
+        self._before_turns = plan_so_far(self._unedited, edits, before_edit, rules).plan
         self._turns = None
         if await self._is_directed():
             taken, plan = [turn for turn in turns if not turn.waits], self.planned.plan
@@ -241,7 +245,11 @@ class Run:
         defaults = StepDefaults(options.max_attempts, options.gates)
         advice = self.recalled.steps if self.recalled else ()
         advice = (*advice, *(self._turns.advice if self._turns else ()))
-        plan = compile_plan(self.planned.plan, defaults, recall=advice, toolsets=toolsets.names)
+        compiled = partial(compile_plan, defaults=defaults, recall=advice, toolsets=toolsets.names)
+        plan = compiled(self.planned.plan)
+        if self._before_turns != self.planned.plan:
+            # Keys are those that the process had which took the turns.
+            plan = replace(plan, content_hash=compiled(self._before_turns).content_hash)
         await check_gates(plan)
         await check_toolsets(plan, toolsets, folder)
         records = {step.id: StepState.of(step) for step in plan.steps}

@@ -22,8 +22,9 @@ from .page import (
     RunView,
     Section,
     Strong,
-    Table,
     Text,
+    bounded_list,
+    bounded_table,
     legend,
 )
 
@@ -31,8 +32,6 @@ __all__ = [
     "SEE_ALSO",
     "attempt_section",
     "attempts_sections",
-    "bounded_list",
-    "bounded_table",
     "call_blocks",
     "calls_sections",
     "changed_lines",
@@ -42,10 +41,6 @@ __all__ = [
     "ref",
     "way",
 ]
-
-
-MOST_ROWS = 200
-MOST_LINES = 50
 
 
 def quoted(text: str, limit: int, language: str = "", *, whole: int | None = None) -> Quoted:
@@ -59,18 +54,6 @@ def quoted(text: str, limit: int, language: str = "", *, whole: int | None = Non
     """
     shown = text[:limit]
     return Quoted(shown, language, max(0, (whole or len(text)) - len(shown)))
-
-
-def bounded_table(header: tuple[str, ...], rows: Sequence[tuple[Text, ...]]) -> Table:
-    """Make a table of the first rows, and count the others."""
-    return Table(header, tuple(rows[:MOST_ROWS]), more=max(0, len(rows) - MOST_ROWS))
-
-
-def bounded_list(lines: Sequence[tuple[Text, ...]]) -> Bullets:
-    """List the first lines, and count the others."""
-    more = len(lines) - MOST_LINES
-    shown = tuple(lines[:MOST_LINES])
-    return Bullets((*shown, (f"{more:,} more.",)) if more > 0 else shown)
 
 
 SEE_ALSO = "See also: "
@@ -137,7 +120,7 @@ def calls_sections(
         for attempt in step.attempts
         for call in attempt.calls
     ]
-    return [Section("Calls of tools", [bounded_table(_COLUMNS, rows)])] if rows else []
+    return [Section("Calls of tools", [bounded_table(_COLUMNS, rows)], folded=True)] if rows else []
 
 
 def call_blocks(calls: Sequence[ToolCall]) -> list[Block]:
@@ -237,7 +220,7 @@ def _gates(gates: tuple[GateResult, ...]) -> list[Block]:
         )
         for gate in gates
     ]
-    blocks: list[Block] = [Table(_GATES, tuple(rows))]
+    blocks: list[Block] = [bounded_table(_GATES, rows)]
     for gate in gates:
         if gate.diagnostics and len(format_diagnostics(gate.diagnostics)) > _CELL:
             found = "\n".join(map(str, gate.diagnostics))
@@ -282,10 +265,10 @@ def attempts_sections(
         rows = [row for step in again for row in _attempt_rows(step)]
         led = [line for step in again for line in _led_lines(step)]
         blocks = [bounded_table(_ATTEMPTS, rows), bounded_list(led), Paragraph((legend(again),))]
-        sections.append(Section("Attempts and decisions", blocks))
+        sections.append(Section("Attempts and decisions", blocks, folded=True))
     sections += calls_sections(steps, explored)
     if gates := [row for step in steps for row in _gate_rows(step)]:
-        sections.append(Section("Gates", [bounded_table(_GATE_COLUMNS, gates)]))
+        sections.append(Section("Gates", [bounded_table(_GATE_COLUMNS, gates)], folded=True))
     return sections
 
 

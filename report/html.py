@@ -24,7 +24,7 @@ from pygments.lexers import (
 from pygments.util import ClassNotFound
 
 from ..text import dollars, duration, one_line, plural
-from .members import top_level
+from .members import top_level, worth_a_look_first
 from .page import Block, Drawing, Page, Paragraph, Quoted, Ref, RunView, Section, StepView, Strong
 from .svg.costs import costs_says, costs_svg
 from .svg.graph import graph_svg
@@ -324,14 +324,16 @@ def page_html(page: Page, drawing: str = "", says: str = "") -> str:
 
 def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) -> str:
     steps = {step.id: step for step in view.steps}
-    pages = [_fitted(page, view) for page in _with_costs(pages, view)]
+    pages = _without_repetition([_fitted(page, view) for page in _with_costs(pages, view)])
+    texts = {page.name: page for page in pages}
+    shown = [step for step in worth_a_look_first(view.steps) if step.id in texts]
     return (
         _environment()
         .get_template(template)
         .render(
             view=view,
             pages=[page for page in pages if page.name not in steps],
-            steps=[(steps[page.name], page) for page in pages if page.name in steps],
+            steps=[(step, texts[step.id]) for step in shown],
             names={page.name for page in pages},
             anchor=anchor,
             most_title=MOST_TITLE,
@@ -342,6 +344,16 @@ def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) 
             signs=SIGNS,
         )
     )
+
+
+def _without_repetition(pages: Sequence[Page]) -> list[Page]:
+    """Leave out what a page begins with where an earlier one says it: what went wrong."""
+    said: list[Block] = []
+    kept: list[Page] = []
+    for page in pages:
+        kept.append(replace(page, lead=[block for block in page.lead if block not in said]))
+        said += [b for part in page.sections for b in part.blocks if isinstance(b, Paragraph)]
+    return kept
 
 
 def _with_costs(pages: Sequence[Page], view: RunView) -> list[Page]:

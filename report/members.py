@@ -13,7 +13,7 @@ from ..plan.schedule_events import OVER, StepStatus
 from ..store.attempt import Attempt
 from ..store.step import StepState
 from ..text import dollars, duration, one_line, plural
-from .page import Block, Members, Paragraph, Ref, StepView, Table, Text
+from .page import Block, Members, Paragraph, Ref, StepView, Text, bounded_table
 
 __all__ = [
     "MOST_LANES",
@@ -32,6 +32,7 @@ __all__ = [
     "tally_words",
     "top_level",
     "word_of",
+    "worth_a_look_first",
 ]
 
 
@@ -150,16 +151,44 @@ def stands_out(step: StepState) -> bool:
 def step_page_names(steps: Sequence[StepState]) -> frozenset[str]:
     """Return the ids of the steps that have a page in a document.
 
-    The first ones of a plan that is very long have one, and members where there is room for all of
-    them, else those that stand out.
+    Of a plan that is very long they are those that failed, the first ones, and members where there
+    is room for all of them, else those that stand out.
     """
     if len(steps) <= MOST_STEP_PAGES:
         return frozenset(step.id for step in steps)
     known = {step.id for step in steps}
+    failed = [step.id for step in steps if step.status == "failed"]
     own = [step.id for step in steps if step.parent not in known]
     members = [step for step in steps if step.parent in known]
     shown = [step.id for step in members if stands_out(step)]
-    return frozenset([*own, *shown][:MOST_STEP_PAGES])
+    return frozenset([*dict.fromkeys([*failed, *own, *shown])][:MOST_STEP_PAGES])
+
+
+_SHORT = 40
+_FIRST: Mapping[StepStatus, int] = {
+    "failed": 0,
+    "asked": 1,
+    "running": 2,
+    "cancelled": 3,
+    "skipped": 4,
+}
+
+
+def worth_a_look_first(steps: Sequence[StepView]) -> Sequence[StepView]:
+    """Return a long list of steps with those first that failed or go on, and a short one as it is.
+
+    A step's members stay behind it: it stands as far in front as the first of them.
+    """
+    if len(steps) <= _SHORT:
+        return steps
+    members = by_parent(steps)
+    ordered = sorted(members.get("", []), key=lambda step: _place(step, members))
+    return [each for step in ordered for each in (step, *_behind(step.id, members))]
+
+
+def _place(step: StepView, members: Mapping[str, Sequence[StepView]]) -> int:
+    group = (step, *_behind(step.id, members))
+    return min(_FIRST.get(each.status, len(_FIRST)) for each in group)
 
 
 def tally_words(members: Members) -> str:
@@ -228,13 +257,6 @@ def lane_states(steps: Sequence[StepState]) -> list[tuple[StepState, int]]:
 
 
 _COLUMNS = ("Status", "Id", "Item", "Tries", "Work", "Tokens", "Cost", "Gates", "Says")
-_FIRST: Mapping[StepStatus, int] = {
-    "failed": 0,
-    "asked": 1,
-    "running": 2,
-    "cancelled": 3,
-    "skipped": 4,
-}
 _SAID = 200
 
 
@@ -257,20 +279,10 @@ def member_blocks(steps: Sequence[StepView], within: StepView) -> list[Block]:
     )
     ordered = list(members)
     if word == "instance" or len(members) > MOST_MEMBERS:
-        ordered.sort(key=lambda each: _FIRST.get(each.status, 5))
-    shown = ordered[:MOST_MEMBERS]
-    rows = [_row(each) for each in shown]
+        ordered.sort(key=lambda each: _FIRST.get(each.status, len(_FIRST)))
     header = (_COLUMNS[0], word.capitalize(), *_COLUMNS[2:])
-    # A column in which nothing stands takes room from those in which something does.
-    used = [place for place in range(len(header)) if place < 2 or any(row[place] for row in rows)]
-    blocks.append(
-        Table(
-            tuple(header[place] for place in used),
-            tuple(tuple(row[place] for place in used) for row in rows),
-            more=len(ordered) - len(shown),
-        )
-    )
-    rest = [each.id for each in ordered[len(shown) :] if each.status == "failed"]
+    blocks.append(bounded_table(header, [_row(each) for each in ordered], MOST_MEMBERS))
+    rest = [each.id for each in ordered[MOST_MEMBERS:] if each.status == "failed"]
     if rest:
         blocks.append(Paragraph((f"Failed, too: {ranges(rest)}.",)))
     return blocks

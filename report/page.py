@@ -21,6 +21,7 @@ from ..store.step import StepState
 __all__ = [
     "ACTIONS",
     "CATEGORIES",
+    "MOST_LINES",
     "AttemptView",
     "Block",
     "Bullets",
@@ -39,6 +40,8 @@ __all__ = [
     "Table",
     "Text",
     "TurnView",
+    "bounded_list",
+    "bounded_table",
     "legend",
     "masked",
     "words_of",
@@ -139,6 +142,29 @@ class Drawing:
 
 
 Block = Paragraph | Bullets | Table | Figures | Quoted | Drawing
+
+
+_MOST_ROWS = 200
+MOST_LINES = 50
+
+
+def bounded_table(
+    header: tuple[str, ...], rows: Sequence[tuple[Text, ...]], most: int = _MOST_ROWS
+) -> Table:
+    """Make a table of the first rows, without columns that are empty, and count the other rows."""
+    shown = [place for place in range(len(header)) if any(row[place] for row in rows)]
+    return Table(
+        tuple(header[place] for place in shown),
+        tuple(tuple(row[place] for place in shown) for row in rows[:most]),
+        more=max(0, len(rows) - most),
+    )
+
+
+def bounded_list(lines: Sequence[tuple[Text, ...]]) -> Bullets:
+    """List the first lines, and count the others."""
+    more = len(lines) - MOST_LINES
+    shown = tuple(lines[:MOST_LINES])
+    return Bullets((*shown, (f"{more:,} more.",)) if more > 0 else shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +426,13 @@ class RunView:
     turns: tuple[TurnView, ...] = ()
     began_at: float = 0.0
     ended_at: float | None = None
+
+    @property
+    def origin(self) -> float:
+        """The first second of its pages: when it began, or its first step if that isn't known."""
+        firsts = (step.state.attempts[0].started_at for step in self.steps if step.state.attempts)
+        first = min(firsts, default=0.0)
+        return min(self.began_at, first) if self.began_at and first else self.began_at or first
 
     def turn_of(self, step: str) -> int:
         """Return the turn that assigned a step or the one that it is a member of; 1 is the plan."""

@@ -9,7 +9,7 @@ from ..metrics.parl import CollapseFinding, ParlFigures, TurnSteps
 from ..store.event_wording import TURN_CAUSES
 from ..text import duration, one_line, plural
 from .members import ranges, top_level
-from .page import Block, Figure, Paragraph, Ref, RunView, Table, Text, TurnView
+from .page import Block, Figure, Paragraph, Ref, RunView, Text, TurnView, bounded_table
 
 __all__ = ["critical_words", "figures_of_parl", "finding_texts", "finding_words", "turn_blocks"]
 
@@ -45,11 +45,7 @@ def turn_blocks(view: RunView) -> list[Block]:
         _row(view, number, later.get(number), counted.get(number))
         for number in sorted({1, *counted, *later})
     ]
-    # The first turn has no time of its own here, and a run may have no other.
-    shown = [n for n in range(len(_HEADER)) if any(row[n] for row in rows)]
-    table = Table(
-        tuple(_HEADER[n] for n in shown), tuple(tuple(row[n] for n in shown) for row in rows)
-    )
+    table = bounded_table(_HEADER, rows)
     words = FIGURES["critical steps by turn"]
     meaning = f"{words[:1].upper()}{words[1:]}."
     return [table, *([Paragraph((meaning,))] if counted else [])]

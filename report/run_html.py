@@ -53,7 +53,11 @@ def folder_html(run: RunStore, *, is_running: bool = False) -> str:
 
 
 def pages_of(view: RunView) -> Sequence[Page]:
-    """Return all pages of a run: those that the Prefect UI shows as well."""
+    """Return the pages of a run that the Prefect UI shows as well.
+
+    What the memory knows is left out: it is of other runs, and others may get the document.
+    """
+    view = replace(view, recall=None, taught=())
     named = step_page_names([step.state for step in view.steps])
     steps = [step_page(view, step) for step in view.steps if step.id in named]
     return [answer_page(view), plan_page(view), timeline_page(view), *steps]

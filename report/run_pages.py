@@ -9,10 +9,7 @@ from ..store.attempt import Attempt
 from ..store.result import Recall
 from ..text import dollars, duration, one_line, plural
 from .attempts_page import (
-    MOST_ROWS,
     attempts_sections,
-    bounded_list,
-    bounded_table,
     figures,
     joined,
     quoted,
@@ -30,9 +27,22 @@ from .lines import (
     token_words,
     why_words,
 )
-from .members import folded, top_level
+from .members import folded, top_level, worth_a_look_first
 from .messages import message_lines
-from .page import Block, Drawing, Page, Paragraph, Ref, RunView, Section, StepView, Strong, Text
+from .page import (
+    Block,
+    Drawing,
+    Page,
+    Paragraph,
+    Ref,
+    RunView,
+    Section,
+    StepView,
+    Strong,
+    Text,
+    bounded_list,
+    bounded_table,
+)
 from .parl_figures import finding_texts, turn_blocks
 
 __all__ = [
@@ -170,14 +180,12 @@ def plan_page(view: RunView) -> Page:
         if shown := shown_line(view.planning):
             lead.append(Paragraph((shown,)))
     sections: list[Section] = []
-    if steps := folded(view.steps):
+    if steps := worth_a_look_first(folded(view.steps)):
         sections.append(Section("Graph", [Drawing("graph", _in_words(steps))]))
         turns = [view.turn_of(step.id) for step in steps] if view.turns else []
         rows = _with_turns([_row(step) for step in steps], turns)
         columns = (*_COLUMNS[:2], "Turn", *_COLUMNS[2:]) if turns else _COLUMNS
-        # All of a plan up to the bound of step pages would be a page too long to be drawn.
-        ordered = rows if len(rows) <= MOST_ROWS else _worth_a_look_first(steps, rows)
-        sections.append(Section("Steps", [bounded_table(columns, ordered)]))
+        sections.append(Section("Steps", [bounded_table(columns, rows)], folded=True))
     if view.messages:
         sections.append(Section("Messages", [bounded_list(message_lines(view.messages))]))
     return Page("plan", f"Plan: {one_line(view.objective, 100)}", lead, sections)
@@ -217,14 +225,6 @@ def _says(step: StepView) -> str:
 def needs(upstream: Sequence[str]) -> str:
     """Name the steps that a step needs, or count them."""
     return ", ".join(upstream) if len(upstream) <= 8 else f"{len(upstream)} steps"
-
-
-def _worth_a_look_first(
-    steps: Sequence[StepView], rows: Sequence[tuple[Text, ...]]
-) -> list[tuple[Text, ...]]:
-    places = {"failed": 0, "asked": 1, "running": 1, "cancelled": 2, "skipped": 2}
-    order = sorted(range(len(rows)), key=lambda place: places.get(steps[place].status, 3))
-    return [rows[place] for place in order]
 
 
 def _in_words(steps: Sequence[StepView]) -> str:
@@ -277,7 +277,7 @@ def memory_sections(recall: Recall | None, taught: Sequence[str]) -> list[Sectio
     if taught:
         lines = [(one_line(sentence, 200),) for sentence in taught]
         blocks += [Paragraph(("It taught:",)), bounded_list(lines)]
-    return [Section("Memory", blocks)]
+    return [Section("Memory", blocks, folded=True)]
 
 
 def step_memory(recall: Recall | None, name: str) -> list[Block]:
@@ -322,17 +322,19 @@ def timeline_page(view: RunView) -> Page:
         lead.append(Paragraph((taken,)))
     sections: list[Section] = []
     if ran:
-        sections.append(Section("Timeline", [Drawing("timeline", _timeline_in_words(ran))]))
+        drawing = Drawing("timeline", _timeline_in_words(ran, view.origin))
+        sections.append(Section("Timeline", [drawing]))
     if found := figures(view):
-        sections.append(Section("Figures", [found]))
+        sections.append(Section("Figures", [found], folded=True))
     sections += _parl_sections(view)
     if ran:
-        sections.append(Section("What it took", [Drawing("costs", _COSTS)]))
+        sections.append(Section("What it took", [Drawing("costs", _COSTS)], folded=True))
     if explained := time_blocks(view.time, results):
-        sections.append(Section("Where the time went", explained))
+        sections.append(Section("Where the time went", explained, folded=True))
     if view.steps:
-        rows = [_timeline_row(step, _timeline_origin(ran)) for step in folded(view.steps)]
-        sections.append(Section("Steps", [bounded_table(_TIMELINE_COLUMNS, rows)]))
+        shown = worth_a_look_first(folded(view.steps))
+        rows = [_timeline_row(step, view.origin) for step in shown]
+        sections.append(Section("Steps", [bounded_table(_TIMELINE_COLUMNS, rows)], folded=True))
     explored = view.planning.explored if view.planning else None
     sections += attempts_sections(results, explored)
     sections += memory_sections(view.recall, view.taught)
@@ -381,14 +383,10 @@ def _tokens(attempt: Attempt) -> int:
     return attempt.usage.tokens + (attempt.decision.usage.tokens if attempt.decision else 0)
 
 
-def _timeline_origin(steps: Sequence[StepView]) -> float:
-    return min((step.state.attempts[0].started_at for step in steps), default=0.0)
-
-
-def _timeline_in_words(ran: Sequence[StepView]) -> str:
+def _timeline_in_words(ran: Sequence[StepView], origin: float) -> str:
     tries = sum(len(step.state.attempts) for step in ran)
     last = max(attempt.ended_at for step in ran for attempt in step.state.attempts)
     return (
         f"{plural(tries, 'attempt')} at {plural(len(ran), 'step')} within "
-        f"{last - _timeline_origin(ran):.1f} s; the table says when each step began."
+        f"{last - origin:.1f} s; the table says when each step began."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..text import dollars, duration, one_line, plural
-from .attempts_page import attempt_section, bounded_list, joined, quoted, ref, way
+from .attempts_page import attempt_section, joined, quoted, ref, way
 from .lines import change_line, taken_words
 from .members import member_blocks, word_of
 from .page import (
@@ -18,6 +18,8 @@ from .page import (
     Strong,
     Table,
     Text,
+    bounded_list,
+    bounded_table,
 )
 from .run_pages import step_memory
 
@@ -137,7 +139,7 @@ def _reads(step: StepView) -> Table | None:
         (ref(name) if name in step.upstream else name, f"{chars:,}", omitted.get(name, ""))
         for name, chars in step.reads
     ]
-    return Table(_READS, tuple(rows[:100]), more=max(0, len(rows) - 100))
+    return bounded_table(_READS, rows)
 
 
 def _sent(step: StepView) -> list[Block]:

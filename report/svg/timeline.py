@@ -76,7 +76,7 @@ def lanes(view: RunView) -> tuple[list[Lane], float]:
         for state, members in lane_states([step.state for step in view.steps])
         if state.attempts
     ]
-    origin = min((step.state.attempts[0].started_at for step, _ in ran), default=0.0)
+    origin = view.origin
     made = [
         Lane(step, (_shared(step, members, origin),), members)
         if members
@@ -243,8 +243,9 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
     if not made:
         return ""
     row = 22 if len(made) <= _MANY else 16
-    scale = _Scale(last_s)
-    whole = _whole(view)
+    time = view.time
+    scale = _Scale(max(last_s, time.began_at + time.total_s - view.origin) if time else last_s)
+    whole = _whole(view, scale)
     return render_svg(
         "timeline.svg.j2",
         theme,
@@ -252,7 +253,7 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
         height=len(made) * row + 62 + (34 if whole else 0),
         bottom=len(made) * row + 54,
         whole=whole,
-        total=duration(view.time.total_s) if view.time else "",
+        total=duration(time.total_s) if time else "",
         names=_NAMES,
         row=row,
         says=safe(timeline_says(view), 600),
@@ -289,17 +290,16 @@ def timeline_says(view: RunView) -> str:
     )
 
 
-def _whole(view: RunView) -> list[_Stretch]:
+def _whole(view: RunView, scale: _Scale) -> list[_Stretch]:
     """Return what the time from the objective to the answer went to; [] if that isn't known."""
     time = view.time
     if time is None or time.total_s <= 0:
         return []
-    scale = _ROOM / time.total_s
     return [
         _Stretch(
             _KINDS.get(each.kind, "delay-of"),
-            _NAMES + (each.started_at - time.began_at) * scale,
-            each.seconds * scale,
+            scale.x(each.started_at - view.origin),
+            scale.x(each.ended_at - view.origin) - scale.x(each.started_at - view.origin),
             safe(f"{each.step} {KIND_WORDS[each.kind]}: {seconds(each.seconds)}".strip()),
         )
         for each in time.stretches

@@ -63,7 +63,9 @@ class Order(BaseModel):
         at_once: How many steps run at once, of a run that is started; 0 as ever.
         replies: What the model answers to what it is asked, where that isn't `done: …`.
         objective: What a run is started for that plans itself, where no plan is given.
-        turns: What the orchestrator writes in each of its turns; the first is the plan.
+        turns: What the orchestrator writes in each of its turns; the first is the plan. A turn is
+            written only where the orchestrator is shown the text `sees`, and `edited` instead of it
+            where a person has changed the plan.
     """
 
     do: Literal["start", "resume", "answer", "edit", "fork"]
@@ -141,9 +143,7 @@ class Process:
                 self._note("calls", "turn 1")
                 return ModelResponse([ToolCallPart("write_plan", self.order.turns[0])])
             if turn := re.search(r"^Turn (\d+)\.", _last(messages), re.MULTILINE):
-                self._note("calls", f"turn {turn[1]}")
-                reply = self.order.turns[int(turn[1]) - 1]
-                return ModelResponse([TextPart(json.dumps(reply))])
+                return ModelResponse([TextPart(self._directed(int(turn[1]), _last(messages)))])
             parts = [part for message in messages for part in message.parts]
             results = [part for part in parts if isinstance(part, ToolReturnPart)]
             first = (str(getattr(part, "content", "")) for part in messages[0].parts)
@@ -159,6 +159,16 @@ class Process:
             return ModelResponse([TextPart(reply)])
 
         return FunctionModel(answer)
+
+    def _directed(self, number: int, shown: str) -> str:
+        turn = self.order.turns[number - 1]
+        if "A person has changed the plan" in shown:
+            self._note("calls", f"turn {number} edited")
+            return json.dumps(turn["edited"])
+        self._note("calls", f"turn {number}")
+        if turn.get("sees", "") not in shown:
+            return json.dumps({"finish": {"answer": f"Turn {number} saw something else."}})
+        return json.dumps({key: turn[key] for key in turn.keys() - {"sees", "edited"}})
 
     def _desk(self) -> FunctionToolset[None]:
         def send(letter: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from prefect_swarm.report.html import coloured, cut_pages, fragment_html, prose, report_html
 from prefect_swarm.report.page import Page, Paragraph, Quoted, Ref, RunView, Section, Strong
 from prefect_swarm.report.run_html import pages_of
+from prefect_swarm.store.result import Recall
 from report_views import (
     HOSTILE,
     attempt,
@@ -87,6 +89,24 @@ def test_no_page_gives_a_text_of_a_model_any_power() -> None:
     assert read.wrong == []
     assert read.values("src") == []
     assert all(href.startswith("#") for href in read.values("href"))
+
+
+def test_what_the_memory_knows_is_in_no_document() -> None:
+    recalled = Recall(episodes=7, note="Some were left out.")
+    view = replace(busy_view(), recall=recalled, taught=("Reader does letters best.",))
+    document = report_html(view, pages_of(view))
+    assert "Memory" not in document
+    assert "Reader does letters best." not in document
+
+
+def test_steps_that_failed_come_first_where_there_are_many() -> None:
+    steps = [step(f"S{n}", "Reader", attempt(1, 0, 1)) for n in range(1, 200)]
+    steps.append(step("S200", "Reader", failed(1, 0, 1), status="failed"))
+    document = report_html(view := view_of_steps(*steps), pages_of(view))
+    assert document.index('id="page-S200"') < document.index('id="page-S1"')
+    plan = document[document.index('id="page-plan"') :]
+    rows = plan[plan.index("<tbody>") :]
+    assert rows.index(">S200<") < rows.index(">S1<")
 
 
 def test_headings_of_all_pages_leave_out_no_level() -> None:

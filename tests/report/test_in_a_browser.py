@@ -22,6 +22,24 @@ WIDER = """() => [...document.querySelectorAll('body *')].filter(each => {
         if (['auto', 'scroll'].includes(getComputedStyle(above).overflowX)) return false;
     return true;
 }).map(each => each.outerHTML.slice(0, 120))"""
+# As a notebook's page has them, for all that stands in it.
+RULES = """.jp-RenderedHTMLCommon td, .jp-RenderedHTMLCommon th { padding: 0.5em; border: none }
+:not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon td { text-align: right }
+.jp-RenderedHTMLCommon dl dt { float: left; width: 20%; clear: both }
+.jp-RenderedHTMLCommon dl dd { float: left; width: 80% }
+.jp-RenderedHTMLCommon h3 { font-size: 40px; margin: 50px 0 }
+.jp-RenderedHTMLCommon tbody tr:nth-child(even) { background: pink }
+.jp-RenderedHTMLCommon svg { max-width: 100%; height: auto }"""
+# Where each element is, from the top left of the report.
+PLACES = """() => {
+    const root = document.querySelector('.ps-report').getBoundingClientRect();
+    return [...document.querySelectorAll('.ps-report :not(style, svg *)')].map(each => {
+        const box = each.getBoundingClientRect();
+        const style = getComputedStyle(each);
+        return [each.tagName, box.left - root.left, box.top - root.top, box.width, box.height,
+                style.color, style.backgroundColor];
+    });
+}"""
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
 
 
@@ -41,6 +59,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "large": report_html(large_view(), pages_of(large_view())),
         "notebook": (
             '<!DOCTYPE html><html lang="en"><title>A notebook</title><main>'
+            f"{fragment_html(busy_view(), pages_of_all_blocks())}</main></html>"
+        ),
+        "within rules": (
+            '<!DOCTYPE html><html lang="en"><title>A notebook</title>'
+            f"<style>{RULES}</style><main class='jp-RenderedHTMLCommon'>"
             f"{fragment_html(busy_view(), pages_of_all_blocks())}</main></html>"
         ),
     }
@@ -124,3 +147,33 @@ def test_the_document_is_dark_where_that_is_wanted(
             script = "getComputedStyle(document.querySelector('.ps-report')).backgroundColor"
             grounds.append(page.evaluate(script))
     assert grounds == ["rgb(255, 255, 255)", "rgb(17, 22, 31)"]
+
+
+def test_the_rules_of_a_notebook_change_nothing(chromium: Any, documents: dict[str, Path]) -> None:
+    found: list[Any] = []
+    for name in ("notebook", "within rules"):
+        with opened(chromium, documents[name]) as (page, _):
+            page.evaluate(OPEN_ALL)
+            found.append(page.evaluate(PLACES))
+    assert found[0] == found[1]
+
+
+def test_a_row_on_a_phone_is_no_higher_than_its_words(
+    chromium: Any, documents: dict[str, Path]
+) -> None:
+    heights = "() => [...document.querySelectorAll('.rows tr')].map(row => row.offsetHeight)"
+    with opened(chromium, documents["real"], width=390) as (page, _):
+        page.evaluate(OPEN_ALL)
+        assert max(page.evaluate(heights)) < 200
+        last = "each => each.getBoundingClientRect().right"
+        cells = page.locator(".rows td:last-child:not(:empty)")
+        assert max(cell.evaluate(last) for cell in cells.all()) <= 390
+
+
+def test_answer_graph_and_timeline_lead_and_the_rest_is_folded(
+    chromium: Any, documents: dict[str, Path]
+) -> None:
+    with opened(chromium, documents["real"]) as (page, _):
+        shown = page.locator("h3:visible").all_inner_texts()
+        assert page.evaluate("document.documentElement.scrollHeight") < 3_500
+    assert shown.index("Graph") < shown.index("Figures") < shown.index("Gates")

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from prefect_swarm.metrics.parl import CollapseFinding, ParlFigures, TurnSteps
-from prefect_swarm.report.attempts_page import MOST_LINES, figures
+from prefect_swarm.report.attempts_page import figures
 from prefect_swarm.report.markdown import page_markdown
-from prefect_swarm.report.page import RunView, Table, TurnView
+from prefect_swarm.report.page import MOST_LINES, RunView, Table, TurnView
 from prefect_swarm.report.parl_figures import critical_words, finding_words, turn_blocks
 from prefect_swarm.report.run_pages import plan_page, timeline_page
 from prefect_swarm.report.step_page import step_page

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.metrics.clock import RunTime, Stretch
+from prefect_swarm.report.page import RunView
 from prefect_swarm.report.svg.timeline import lanes, nice_step, timeline_says, timeline_svg
+from prefect_swarm.store.attempt import Attempt
 from report_views import HOSTILE, attempt, busy_view, failed, large_view, step, view_of_steps
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -19,8 +21,12 @@ def titles(drawing: str) -> list[str]:
     return [each.text or "" for each in ElementTree.fromstring(drawing).iter(f"{SVG}title")]
 
 
+def from_its_first_step(*tries: Attempt) -> RunView:
+    return replace(view_of_steps(step("S1", "Reader", *tries)), began_at=0.0)
+
+
 def test_an_attempt_waits_works_and_is_checked() -> None:
-    (lane,), _ = lanes(view_of_steps(step("S1", "Reader", failed(1, 0, 4, queue_s=1.0))))
+    (lane,), _ = lanes(from_its_first_step(failed(1, 0, 4, queue_s=1.0)))
     (turn,) = lane.turns
     assert [(span.kind, span.start_s, span.end_s) for span in turn.spans] == [
         ("wait", 0.0, 1.0),
@@ -31,7 +37,7 @@ def test_an_attempt_waits_works_and_is_checked() -> None:
 
 def test_what_is_between_two_attempts_is_shown() -> None:
     tries = (failed(1, 0, 2, queue_s=0.0), attempt(2, 5, 6, queue_s=0.0))
-    (lane,), last_s = lanes(view_of_steps(step("S1", "Reader", *tries)))
+    (lane,), last_s = lanes(from_its_first_step(*tries))
     assert [span.kind for turn in lane.turns for span in turn.spans] == [
         "fail",
         "gates",
@@ -41,9 +47,16 @@ def test_what_is_between_two_attempts_is_shown() -> None:
     assert last_s == 6.0
 
 
+def test_the_first_second_is_that_of_the_run() -> None:
+    view = view_of_steps(step("S1", "Reader", attempt(1, 0, 4, queue_s=0.0)))
+    (lane,), last_s = lanes(view)
+    assert lane.turns[0].spans[0].start_s == 2.0
+    assert last_s == 6.0
+
+
 def test_gates_end_before_the_next_attempt_begins() -> None:
     tries = (failed(1, 0, 2), attempt(2, 2.1, 3))
-    (lane,), _ = lanes(view_of_steps(step("S1", "Reader", *tries)))
+    (lane,), _ = lanes(from_its_first_step(*tries))
     assert lane.turns[0].spans[-1].end_s == pytest.approx(2.1)
 
 
