@@ -151,14 +151,14 @@ class Answering:
         except BudgetExceededError as error:
             return f"The answer could not be written: {error}"
         self.context.emit(AnsweringEvent(attempt=request.attempt))
-        again = f" · attempt {request.attempt}" if request.attempt > 1 else ""
+        again = f", attempt {request.attempt}" if request.attempt > 1 else ""
         event = TextEvent(attempt=request.attempt)
         of_providers = self.context.options.stream_text
         _, content = await ask_orchestrator(
             ledger,
             synthesise,
             request,
-            name=f"Answer · orchestrator{again}",
+            name=f"Answer, orchestrator{again}",
             wait_for=states_of(run for record in last for run in record.task_runs),
             control=self.context.control,
             streaming=text_events(self.context.emit, event, of_providers=of_providers),

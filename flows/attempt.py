@@ -160,7 +160,7 @@ class Attempts:
                 sample = attempt_request(self.context, record, launch, decision, sample=n)
                 read = {"upstream": fitting.upstream, "summarised": fitting.summarised}
                 request = await self.context.ledger.reserve(sample.model_copy(update=read))
-                label = f"attempt {launch.attempt} · sample {n} of {number}"
+                label = f"attempt {launch.attempt}, sample {n} of {number}"
                 candidate = await self._candidate(record, request, label)
                 if candidate.category is None and won is not None:
                     won.set()
@@ -237,7 +237,7 @@ class Attempts:
         text = cut.result.text.rstrip() + cut_mark(tokens)
         result = cut.result.model_copy(update={"text": text, "category": None})
         made = replace(cut, result=result)
-        kept = await self._candidates.check(record.step, made, f"attempt {launch.attempt} · kept")
+        kept = await self._candidates.check(record.step, made, f"attempt {launch.attempt}, kept")
         if kept.category is not None:
             record.add_reason(f"What there is of the text isn't kept: {kept.error}")
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")

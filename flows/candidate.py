@@ -26,7 +26,7 @@ from ..plan.review import Reviewer
 from ..store.attempt import excerpt
 from ..store.events import EventSink, GateEvent, TextEvent
 from ..tasks.context import task_context
-from ..tasks.gates import Inspection, Verdicts, gates
+from ..tasks.gates import LOST, Inspection, Verdicts, gates, inspect
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..text import visible
 from .context import RunContext
@@ -88,47 +88,56 @@ class _Line:
         self.states[""] = (answered,)
         found: tuple[GateResult, ...] = ()
         if light := pipeline.light.names:
-            found = await self._run("light", light, subject, "gates")
+            found = await self._check_light(light, subject)
             if any(result.stops for result in found):
-                return PipelineResult(_last(subject, found), found), self.states["light"]
+                return PipelineResult(_last(subject, found), found), self._last_states
             subject = subject.model_copy(update={"artifact": _last(subject, found)})
         heavy = await run_pipeline(pipeline.heavy, subject, self._check_heavy)
-        states = [*self.states.values()][-1]
-        return PipelineResult(heavy.artifact, (*found, *heavy.results)), states
+        return PipelineResult(heavy.artifact, (*found, *heavy.results)), self._last_states
+
+    async def _check_light(self, names: Sequence[str], subject: Subject) -> tuple[GateResult, ...]:
+        """Return what light gates find. They are a task run only where the artifact fails them."""
+        inspection = Inspection.of(self.request.cache_key(), names, subject)
+        early = _EarlyVerdicts(self.request, self.inspections.emit)
+        with task_context(on_verdict=early.handle, light=self.inspections.light):
+            try:
+                inspected = await inspect(inspection)
+                broke = LOST
+            except Exception as error:  # noqa: BLE001 - a gate of somebody else may raise anything
+                inspected, broke = None, repr(error)
+        if inspected is None:
+            return early.complete(early.with_broken(names, broke))
+        if inspected.stopped_by is not None:
+            with task_context(inspected=inspected):
+                await self._run("light", inspection, "gates")
+        return early.complete(inspected.results)
 
     async def _check_heavy(self, gate: Gate, subject: Subject, required: bool) -> GateResult:
-        name = gate.name if required else f"{gate.name}?"
-        (found,) = await self._run(gate.stage, (name,), subject, f"gate {gate.name}")
-        return found
-
-    async def _run(
-        self, stage: str, names: Sequence[str], subject: Subject, what: str
-    ) -> tuple[GateResult, ...]:
-        """Return what some gates found; those behind a failure that stops found nothing."""
-        found_early: dict[str, GateResult] = {}
-
-        def handle(result: GateResult) -> None:
-            found_early[result.gate] = result
-            self.inspections.emit(_gate_event(self.request, result))
-
+        names = (gate.name if required else f"{gate.name}?",)
         inspection = Inspection.of(self.request.cache_key(), names, subject)
-        with task_context(on_verdict=handle, light=self.inspections.light):
-            state, content = await run_task(
-                gates,
-                inspection,
-                name=f"{self.step} · {what} · {self.label}",
-                wait_for=self._before(stage),
-            )
-        self.states[stage] = (*self.states.get(stage, ()), state)
+        early = _EarlyVerdicts(self.request, self.inspections.emit)
+        with task_context(on_verdict=early.handle, light=self.inspections.light):
+            content = await self._run(gate.stage, inspection, f"gate {gate.name}")
         if isinstance(content, dict):
-            found = Verdicts.model_validate(content).results
+            (found,) = early.complete(Verdicts.model_validate(content).results)
         else:
-            found = _broken(names, found_early, repr(content))
-        for result in found:
-            # An earlier process had it checked, or nothing was found.
-            if result.gate not in found_early:
-                handle(result)
+            (found,) = early.complete(early.with_broken(names, repr(content)))
         return found
+
+    async def _run(self, stage: str, inspection: Inspection, what: str) -> object:
+        """Have an artifact held against gates as a task run, and return what it came to."""
+        state, content = await run_task(
+            gates,
+            inspection,
+            name=f"{self.step}, {what}, {self.label}",
+            wait_for=self._before(stage),
+        )
+        self.states[stage] = (*self.states.get(stage, ()), state)
+        return content
+
+    @property
+    def _last_states(self) -> tuple[State[Any], ...]:
+        return [*self.states.values()][-1]
 
     def _before(self, stage: str) -> tuple[State[Any], ...]:
         """Return the states of the stage before this one."""
@@ -141,15 +150,35 @@ def _last(subject: Subject, found: Sequence[GateResult]) -> str:
     return repaired[-1] if repaired else subject.artifact
 
 
-def _broken(
-    names: Sequence[str], found_early: dict[str, GateResult], why: str
-) -> tuple[GateResult, ...]:
-    """Return what was found before a task run broke; the gates that are left broke with it."""
-    asked = [pair for _, pairs in build_pipeline(names).stages for pair in pairs]
-    return tuple(
-        found_early.get(gate.name) or GateResult.broken(gate.name, why, required=required)
-        for gate, required in asked
-    )
+@dataclass(slots=True)
+class _EarlyVerdicts:
+    """What gates have found so far: each is an event as soon as it is there."""
+
+    request: SubagentRequest
+    emit: EventSink
+    by_gate: dict[str, GateResult] = field(default_factory=dict[str, GateResult])
+
+    def handle(self, result: GateResult) -> None:
+        self.by_gate[result.gate] = result
+        self.emit(_gate_event(self.request, result))
+
+    def complete(self, found: Sequence[GateResult]) -> tuple[GateResult, ...]:
+        """Return all that was found, with an event for what had none.
+
+        An earlier process had it checked, or nothing was found.
+        """
+        for result in found:
+            if result.gate not in self.by_gate:
+                self.handle(result)
+        return tuple(found)
+
+    def with_broken(self, names: Sequence[str], why: str) -> list[GateResult]:
+        """Return what was found; the gates that are left are broken."""
+        asked = [pair for _, pairs in build_pipeline(names).stages for pair in pairs]
+        return [
+            self.by_gate.get(gate.name) or GateResult.broken(gate.name, why, required=required)
+            for gate, required in asked
+        ]
 
 
 def _gate_event(request: SubagentRequest, found: GateResult) -> GateEvent:
@@ -237,7 +266,7 @@ class Candidates:
             request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
-        name = f"{step.id} · {visible(step.agent, strict=True)} · {label}"
+        name = f"{step.id}, {visible(step.agent, strict=True)}, {label}"
         event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
         streams = self.context.options.stream_text
         with task_context(on_tool_call=call_sink(self.context.emit, request)):

@@ -132,8 +132,8 @@ class Replacements:
         return question.model_copy(update=changes)
 
     async def _ask(self, record: StepState, question: SubagentRequest) -> Replacement:
-        again = " · once more" if question.attempt > 1 else ""
-        name = f"{record.step.id} · Orchestrator · replan {record.revision + 1}{again}"
+        again = ", once more" if question.attempt > 1 else ""
+        name = f"{record.step.id}, Orchestrator, replan {record.revision + 1}{again}"
         ledger, before = self.context.ledger, states_of(record.task_runs)
         request = await ledger.reserve(question)
         state, content = await ask_orchestrator(ledger, replan, request, name=name, wait_for=before)

@@ -113,7 +113,7 @@ async def _look(
         return None, failed(category=Category.BUDGET, error=str(error))
     budget = AttemptBudget(partial(ledger.extend, request.key))
     with task_context(budget=budget, on_tool_call=call_sink(emit, request)):
-        state, content = await run_task(explore, request, name="Orchestrator · explore")
+        state, content = await run_task(explore, request, name="Orchestrator, explore")
     if (found := result_in(content)) is not None:
         return state, found
     if isinstance(content, asyncio.CancelledError):
@@ -167,7 +167,7 @@ async def plan_for(
         context.emit(PlanningEvent(model=request.model, tier=tier))
         with plan_reading(context, rules) as reader:
             state, content = await run_task(
-                decompose, request, name=f"Plan · {tier}", wait_for=[state]
+                decompose, request, name=f"Plan, {tier}", wait_for=[state]
             )
         if reader and reader.has_received and isinstance(content, ModelError):
             state, content = await _planned_on(request, reader, state)
@@ -191,7 +191,7 @@ async def _planned_on(
     """
     again = request.model_copy(update={"begun": reader.text})
     state, content = await run_task(
-        decompose, again, name=f"Plan · {request.tier} · once more", wait_for=[state]
+        decompose, again, name=f"Plan, {request.tier}, once more", wait_for=[state]
     )
     if not isinstance(content, ModelError | NoPlanError) or reader.plan is None:
         return state, content

@@ -252,7 +252,7 @@ class Summaries:
             _, content = await run_task(
                 subagent,
                 request,
-                name=f"{record.step.id} · {request.step}",
+                name=f"{record.step.id}, {request.step}",
                 wait_for=states_of(record.task_runs),
             )
             result = result_in(content)

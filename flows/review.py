@@ -94,8 +94,8 @@ class Reviews:
                     model=model,
                     limits=_seeded(limits, made, number),
                 ),
-                f"{made.step} · {REVIEW} {number} of {review.votes} · "
-                f"{visible(reviewer.agent, strict=True)} · {label}",
+                f"{made.step}, {REVIEW} {number} of {review.votes}, "
+                f"{visible(reviewer.agent, strict=True)}, {label}",
                 after,
             )
             for number in numbers
@@ -134,7 +134,7 @@ class Reviews:
         limits = _seeded(self._limits(judge.tier, model), made, 0)
         state, answer = await self._ask(
             judge_request(judge, made, artifacts, model=model, limits=limits),
-            f"{made.step} · {JUDGE} · {visible(judge.agent, strict=True)} · {label}",
+            f"{made.step}, {JUDGE}, {visible(judge.agent, strict=True)}, {label}",
             after,
         )
         choice = read_choice(answer.text, len(artifacts)) if answer.category is None else None

@@ -468,7 +468,7 @@ class Turns:
             context.ledger,
             direct,
             request,
-            name=f"Turn {request.attempt} · orchestrator",
+            name=f"Turn {request.attempt}, orchestrator",
             wait_for=states_of(after),
             control=context.control,
             streaming=self._events(request),

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from prefect import State
 
-from ..gates import GateCache, GateResult
+from ..gates import GateCache, GateResult, PipelineResult
 from ..store.result import ToolCall, Usage
 from ..toolsets.catalogue import Catalogue
 from .race import LostError, run_until
@@ -97,6 +97,7 @@ class TaskContext:
         won: Is set when another sample of the attempt has passed; None where it is the only one.
         on_tool_call: Gets each call of a tool when it begins and when it ends.
         on_verdict: Gets what each gate found as soon as it has; nothing where that is stored.
+        inspected: What the gates have found already; None has them look at the artifact.
         gate_cache: What gates have found before; None has each gate look its folder up.
         light: Bounds the gates of the stage `light`.
     """
@@ -110,6 +111,7 @@ class TaskContext:
     won: asyncio.Event | None = None
     on_tool_call: Callable[[ToolCall], None] = _pass_over
     on_verdict: Callable[[GateResult], None] = _pass_over
+    inspected: PipelineResult | None = None
     gate_cache: GateCache | None = None
     light: AbstractAsyncContextManager[object] = field(default_factory=nullcontext[None])
 

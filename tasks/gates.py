@@ -18,6 +18,7 @@ from ..gates import (
     Gate,
     GateCache,
     GateResult,
+    PipelineResult,
     Subject,
     build_pipeline,
     check,
@@ -31,7 +32,7 @@ from ..text import visible
 from .context import current_task, unless_won
 from .task_runs import failed_result, gate_span, note_verdict, tag_task_run
 
-__all__ = ["Inspection", "Verdicts", "gates", "summary"]
+__all__ = ["LOST", "Inspection", "Verdicts", "gates", "inspect", "summary"]
 
 
 def summary(results: Sequence[GateResult], asked: Sequence[str]) -> str:
@@ -119,9 +120,9 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     """
     asked = Inspection.model_validate(inspection)
     tag_task_run(*(f"gate: {gate_name(asked_for)}" for asked_for in asked.gates))
-    found = await unless_won(run_pipeline(build_pipeline(asked.gates), asked.subject, _inspect))
+    found = current_task().inspected or await inspect(asked)
     if found is None:
-        return Cancelled(message="Another candidate passed first.")
+        return Cancelled(message=LOST)
     content = Verdicts(results=found.results).model_dump(mode="json")
     message = summary(found.results, asked.gates)
     if found.stopped_by is not None:
@@ -129,7 +130,16 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     return Completed(message=visible(message), data=content)
 
 
-async def _inspect(gate: Gate, subject: Subject, required: bool) -> GateResult:
+LOST = "Another candidate passed first."
+
+
+async def inspect(inspection: Inspection) -> PipelineResult | None:
+    """Return what gates find, stage by stage; None if another candidate passes first."""
+    pipeline = build_pipeline(inspection.gates)
+    return await unless_won(run_pipeline(pipeline, inspection.subject, _look))
+
+
+async def _look(gate: Gate, subject: Subject, required: bool) -> GateResult:
     context = current_task()
     async with context.light if gate.stage == "light" else nullcontext():
         with gate_span(gate.name, required=required) as span:

@@ -8,7 +8,7 @@ from typing import Any
 
 from opentelemetry.trace import Span
 from prefect import State
-from prefect.context import TaskRunContext
+from prefect.context import FlowRunContext, TaskRunContext
 from prefect.states import Failed
 from prefect.transactions import get_transaction
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -116,9 +116,11 @@ def _task_span(name: str, attributes: Attributes) -> Generator[Span]:
 
 
 def _ids() -> Attributes:
-    """Return the ids of the task run that is running and of its flow run."""
+    """Return the ids of the task run that is running, if any is, and of its flow run."""
     if (context := TaskRunContext.get()) is None:
-        return {}
+        around = FlowRunContext.get()
+        flow_run = around.flow_run if around else None
+        return {"prefect.flow_run.id": str(flow_run.id)} if flow_run else {}
     flow_run_id = context.task_run.flow_run_id
     return {
         "prefect.task_run.id": str(context.task_run.id),

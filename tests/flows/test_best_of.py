@@ -69,8 +69,8 @@ def test_the_sample_that_passes_the_gates_counts_and_others_end() -> None:
     (attempt,) = result.steps[0].attempts
     assert attempt.samples == 3
     runs = task_runs(result.flow_run_id, least=4)
-    assert runs["S1 · Reader · attempt 1 · sample 2 of 3"].state_name == "Completed"
-    assert runs["S1 · Reader · attempt 1 · sample 3 of 3"].state_name == "Cancelled"
+    assert runs["S1, Reader, attempt 1, sample 2 of 3"].state_name == "Completed"
+    assert runs["S1, Reader, attempt 1, sample 3 of 3"].state_name == "Cancelled"
 
 
 def test_where_no_sample_passes_the_furthest_counts_and_one_answer_follows() -> None:
@@ -119,7 +119,7 @@ def test_a_judge_reads_all_that_passed_and_names_the_best() -> None:
     runs = task_runs(result.flow_run_id, least=4)
     states = [run.state_name for name, run in runs.items() if "sample" in name]
     assert set(states) == {"Completed"}
-    assert "S1 · judge · Editor · attempt 1" in runs
+    assert "S1, judge, Editor, attempt 1" in runs
 
 
 def test_only_what_passed_and_differs_is_judged() -> None:
@@ -164,4 +164,4 @@ def test_samples_are_reviewed_before_they_are_judged() -> None:
     assert len(editor.prompts) == 4
     assert result.cost.calls == 7
     runs = task_runs(result.flow_run_id, least=7)
-    assert "S1 · review 1 of 1 · Editor · attempt 1 · sample 2 of 3" in runs
+    assert "S1, review 1 of 1, Editor, attempt 1, sample 2 of 3" in runs

@@ -28,7 +28,7 @@ def test_a_step_that_failed_is_replaced_by_a_line_of_the_models_own() -> None:
     assert second.revision == 1
     assert second.agent == agent
     assert prompt != TASK
-    assert "S1 · Orchestrator · replan 1" in task_runs(result.flow_run_id, least=4)
+    assert "S1, Orchestrator, replan 1" in task_runs(result.flow_run_id, least=4)
     page = html.unescape(pages(result.flow_run_id)["swarm-timeline"])
     assert f"a question ({first.decision.usage.tokens} tokens, " in page
 

@@ -149,8 +149,8 @@ def test_its_calls_are_told_journaled_and_a_task_run_of_their_own() -> None:
     (journal,) = (folder.folder / "calls").iterdir()
     assert journal.name.startswith("explore-")
     names = task_runs(result.flow_run_id, least=3)
-    assert "Orchestrator · explore" in names
-    assert "Plan · orchestrator" in names
+    assert "Orchestrator, explore" in names
+    assert "Plan, orchestrator" in names
 
 
 def test_it_is_offered_only_tools_that_change_nothing() -> None:

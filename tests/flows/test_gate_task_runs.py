@@ -23,35 +23,43 @@ CODE = "def twice(n):\n  return 2*n\n\n\ndef test_twice():\n  assert twice(2) ==
 def checked(result: SwarmResult) -> dict[str, TaskRun]:
     """The task runs of gates, by what is between the step and the attempt."""
     runs = task_runs(result.flow_run_id, least=2)
-    parts = {name.split(" · ")[1]: found for name, found in runs.items() if " · " in name}
+    parts = {name.split(", ")[1]: found for name, found in runs.items() if ", " in name}
     return {what: found for what, found in parts.items() if what.startswith("gate")}
 
 
-def test_all_light_gates_of_an_attempt_are_a_task_run() -> None:
+def test_light_gates_that_an_artifact_passes_are_no_task_run() -> None:
     gates = ["repetition", "length", "citations?"]
     step = {"id": "S1", "output": {"min_words": 1}, "gates": gates}
     with scripted(Script(lambda _: "A text.")):
         result = run(plan_of(step))
-    (found,) = checked(result).values()
-    assert found.name == "S1 · gates · attempt 1"
-    assert found.state is not None
-    assert found.state.message == "2 of 3 gates passed. citations skipped"
-    assert sorted(found.tags) == ["gate: citations", "gate: length", "gate: repetition", "swarm"]
+    assert checked(result) == {}
+    assert [gate.gate for gate in result.steps[0].attempts[0].gates] == [
+        "repetition",
+        "length",
+        "citations",
+    ]
 
 
-def test_it_fails_with_what_its_gates_found() -> None:
+def test_light_gates_that_an_artifact_fails_are_a_failed_task_run() -> None:
     plan = plan_of(
         {"id": "S1"},
         {"id": "S2", "depends_on": ["S1"], "output": SHORT},
     )
     with scripted(Script(lambda _: "Too short.")):
         result = run(plan, policy=GIVE_UP)
-    found = task_runs(result.flow_run_id, least=5)["S2 · gates · attempt 1"]
+    found = task_runs(result.flow_run_id, least=4)["S2, gates, attempt 1"]
     assert found.state is not None
     assert found.state.name == "Failed"
     message = found.state.message or ""
     assert message.startswith("2 of 3 gates failed: length: ")
     assert "; citations: " in message
+    assert "gate: length" in found.tags
+    events = [each for each in kept_events(result.run_id) if isinstance(each, GateEvent)]
+    assert [each.gate for each in events if each.step == "S2"] == [
+        "repetition",
+        "length",
+        "citations",
+    ]
 
 
 def test_each_gate_is_an_event_of_its_own() -> None:
@@ -72,21 +80,18 @@ def test_an_attempt_without_gates_has_no_task_run_for_them() -> None:
     assert checked(result) == {}
 
 
-def test_a_gate_that_needs_the_sandbox_is_a_task_run_behind_the_light_ones() -> None:
+def test_a_gate_that_needs_the_sandbox_is_a_task_run_of_its_own() -> None:
     plan = plan_of({"id": "S1", "output": {"kind": "python"}, "gates": ["format", "lint", "unit"]})
     with scripted(Script(lambda _: CODE)):
         result = run(plan)
     found = checked(result)
-    assert set(found) == {"gates", "gate unit"}
-    light, unit = found["gates"], found["gate unit"]
-    assert light.state is not None
-    assert light.state.message == (
-        "2 of 2 gates passed. format passed after a repair, a diff of 4 lines"
-    )
+    assert set(found) == {"gate unit"}
+    unit = found["gate unit"]
+    made = task_runs(result.flow_run_id)["S1, Reader, attempt 1"]
     assert unit.state is not None
     assert unit.state.message == "unit passed"
     edges = unit.task_inputs["wait_for"]
-    assert [edge.id for edge in edges if isinstance(edge, TaskRunResult)] == [light.id]
+    assert [edge.id for edge in edges if isinstance(edge, TaskRunResult)] == [made.id]
     assert result.steps[0].task_runs == (str(unit.id),)
 
 

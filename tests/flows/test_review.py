@@ -90,7 +90,7 @@ def test_what_all_accept_goes_on_and_is_shown() -> None:
     assert found(result) == ("passed", "3 of 3 reviewers accepted, 2 needed")
     names = task_runs(result.flow_run_id, least=4)
     for number in (1, 2, 3):
-        assert f"S1 · review {number} of 3 · Skeptic · attempt 1" in names
+        assert f"S1, review {number} of 3, Skeptic, attempt 1" in names
     asked = reviews(script)
     assert len(asked) == 3
     assert script.instructions.count("You doubt.") == 3
@@ -238,7 +238,7 @@ def test_of_samples_the_first_that_is_accepted_wins_and_ends_the_others_reviews(
         result = run(plan, worker="a", coder="b", architect="c", seed=0, policy=policy)
     assert result.answer == "sample 2"
     runs = task_runs(result.flow_run_id, least=8)
-    name = "S1 · review 1 of 1 · Skeptic · attempt 2 · sample {} of 3"
+    name = "S1, review 1 of 1, Skeptic, attempt 2, sample {} of 3"
     assert runs[name.format(2)].state_name == "Completed"
     assert runs[name.format(3)].state_name == "Cancelled"
 

@@ -61,11 +61,10 @@ def test_spans_have_the_ids_of_their_flow_run_and_task_runs(spans: InMemorySpanE
         result = run(plan_of({"id": "S1"}))
     found = spans.get_finished_spans()
     assert values(named(found, "run"))["prefect.flow_run.id"] == result.flow_run_id
-    runs = task_runs(result.flow_run_id, least=3)
+    runs = task_runs(result.flow_run_id, least=2)
     asked = values(named(found, "invoke_agent Reader"))
-    assert asked["prefect.task_run.id"] == str(runs["S1 · Reader · attempt 1"].id)
+    assert asked["prefect.task_run.id"] == str(runs["S1, Reader, attempt 1"].id)
     checked = values(named(found, "gate repetition"))
-    assert checked["prefect.task_run.id"] == str(runs["S1 · gates · attempt 1"].id)
     assert checked["prefect.flow_run.id"] == result.flow_run_id
 
 

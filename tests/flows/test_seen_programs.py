@@ -188,9 +188,9 @@ def test_task_runs_are_found_by_their_step() -> None:
     result = run_of([*spread(), {"id": "S3", "for_each": {"items": ["red"]}, "plan": INNER}])
     found = task_runs(result.flow_run_id, least=8)
     named = {name: set(each.tags) for name, each in found.items() if "attempt" in name}
-    assert {"S2", "S2[1]"} <= named["S2[1] · Reader · attempt 1"]
-    assert {"S3", "S3[1]", "S3[1].S2"} <= named["S3[1].S2 · Writer · attempt 1"]
-    assert [name for name, tags in named.items() if "S1" in tags] == ["S1 · Reader · attempt 1"]
+    assert {"S2", "S2[1]"} <= named["S2[1], Reader, attempt 1"]
+    assert {"S3", "S3[1]", "S3[1].S2"} <= named["S3[1].S2, Writer, attempt 1"]
+    assert [name for name, tags in named.items() if "S1" in tags] == ["S1, Reader, attempt 1"]
 
 
 def test_members_have_pages_in_prefect_where_there_is_room() -> None:

@@ -32,7 +32,7 @@ PLAN = plan_of(
     {"id": "S3", "prompt": "do: three", "depends_on": ["S1"]},
     objective=held_run.OBJECTIVE,
 )
-HELD = ["S2 · Reader · attempt 1", "S3 · Reader · attempt 1"]
+HELD = ["S2, Reader, attempt 1", "S3, Reader, attempt 1"]
 
 Body = Callable[[TaskRun], Awaitable[None]]
 
