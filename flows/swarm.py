@@ -24,7 +24,7 @@ from ..text import one_line, visible
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions
-from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
+from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling, scheduled_at
 from .prefect_io.form_service import FormDesk, desk_of
 from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
 from .prefect_io.schema_flow import WITH_SCHEMAS, schema_flow
@@ -175,7 +175,8 @@ def _begin(
         if fork is not None:
             _check_without_inputs(run)
             begin_fork(run, objective, fork, plan, options)
-        run.write_about(About(flow_run_id, objective, run_time(), options.model_dump(mode="json")))
+        about = About(flow_run_id, objective, run_time(), options.model_dump(mode="json"))
+        run.write_about(replace(about, scheduled_at=scheduled_at()))
     return plan
 
 

@@ -26,6 +26,7 @@ from ..text import duration
 from ..tracing import Attributes, fail, is_traced, span
 from ..tracing.spans import begin, content_setting_read, flush, inside, without_prefect_spans
 from .options import SwarmOptions
+from .prefect_io.server_access import server_waits
 
 __all__ = [
     "AttemptTimes",
@@ -138,17 +139,19 @@ def time_of_run(
         ending: What its end took: the answer, and what the memory learned.
         ended_at: When it ended, in seconds since the Unix epoch.
     """
-    began_at = run.about().started_at
-    if began_at is None:
+    about = run.about()
+    if (began_at := about.started_at) is None:
         return None
     try:
         around = around_steps(run.events(TIMELINE_EVENTS), began_at, ended_at)
     except RunDamagedError as error:
         _logger.warning("What the time of run %s went to is not all known: %s", run.run_id, error)
         around = around_steps((), began_at, ended_at)
-    around = replace(around, stretches=(*around.stretches, *ending))
+    stretches = (*around.stretches, *ending, *server_waits())
+    around = replace(around, stretches=stretches)
     stretches = explain(turns_of(steps), upstream, around, began_at, ended_at)
-    return RunTime.of(stretches, began_at, max(began_at, ended_at))
+    queued_s = max(0.0, began_at - (about.scheduled_at or began_at))
+    return RunTime.of(stretches, began_at, max(began_at, ended_at), queued_s)
 
 
 def stopped_among(steps: Sequence[StepState], spent: RunTime) -> float:

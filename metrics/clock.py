@@ -104,6 +104,7 @@ TimeKind = Literal[
     "person",
     "memory",
     "answer",
+    "server",
     "prefect",
     "earlier",
     "stopped",
@@ -141,6 +142,8 @@ class RunTime(Frozen):
         stretches: They follow each other without a gap or an overlap.
         seconds: Their seconds by kind, the most first.
         path: The steps that they belong to, in order.
+        queued_s: Seconds from when Prefect was to start the run until it began: for a worker, a
+            place in its pool or queue, or the server itself. They aren't part of the stretches.
     """
 
     began_at: Moment
@@ -148,11 +151,19 @@ class RunTime(Frozen):
     stretches: tuple[Stretch, ...] = ()
     seconds: dict[TimeKind, Finite] = Field(default_factory=dict[TimeKind, float])
     path: tuple[str, ...] = ()
+    queued_s: Finite = 0.0
 
     @classmethod
-    def of(cls, stretches: tuple[Stretch, ...], began_at: float, ended_at: float) -> RunTime:
+    def of(
+        cls,
+        stretches: tuple[Stretch, ...],
+        began_at: float,
+        ended_at: float,
+        queued_s: float = 0.0,
+    ) -> RunTime:
         """Sum stretches up."""
         return cls(
+            queued_s=queued_s,
             began_at=began_at,
             ended_at=ended_at,
             stretches=stretches,

@@ -60,6 +60,7 @@ KIND_WORDS: Mapping[TimeKind, str] = {
     "person": "a person",
     "memory": "memory",
     "answer": "answer",
+    "server": "waiting for the Prefect server",
     "prefect": "Prefect",
     "earlier": "an earlier process",
     "stopped": "not running",
@@ -81,6 +82,8 @@ TIME_KINDS: Mapping[TimeKind, str] = {
     "person": "a question waits for a person's answer",
     "memory": "an attempt is remembered, or the memory learns from the run",
     "answer": "the answer is taken or written from what the steps made",
+    "server": "Prefect's client waits before it asks the server again, which was busy, had its "
+    "database locked or gave no answer",
     "prefect": "what is left: task runs begin and end, results are stored, the schedule decides",
     "earlier": "what an earlier process of the run did after the last thing that was kept of it",
     "stopped": "no process worked on the run: it had been left or killed, and was resumed later",
@@ -89,6 +92,8 @@ TIME_KINDS: Mapping[TimeKind, str] = {
 
 FIGURES: Mapping[str, str] = {
     "total": "seconds from the objective to the answer",
+    "in Prefect's queue": "seconds before the total, from when Prefect was to start the run until "
+    "it began: for a worker, a place in its pool or queue, or the server",
     "makespan": "seconds from the first step's start to the last step's end, without those in "
     "which no process worked on the run",
     "before": "seconds of the total before the first step's start",

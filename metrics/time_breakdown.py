@@ -55,6 +55,7 @@ _RANKS: tuple[TimeKind, ...] = (
     "planning",
     "orchestrator",
     "answer",
+    "server",
     "start",
     "prefect",
     "stopped",

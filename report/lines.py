@@ -403,6 +403,7 @@ _LEAST_S = 0.05
 """Less than that is shown as 0.0 s."""
 _STEPS_NAMED = 4
 _MOST_ROWS = 40
+_LEAST_QUEUED_S = 1.0
 _PATH = ("Took", "Step", "Of that")
 
 
@@ -416,7 +417,9 @@ def time_line(time: RunTime) -> str:
     small = [seconds for seconds in time.seconds.values() if seconds < _LEAST_S]
     if sum(small) >= _LEAST_S:
         parts.append(f"other {_short(sum(small))}")
-    return f"{duration(time.total_s)} = {' + '.join(parts)}" if parts else duration(time.total_s)
+    total = f"{duration(time.total_s)} = {' + '.join(parts)}" if parts else duration(time.total_s)
+    queued = f", after {duration(time.queued_s)} in Prefect's queue"
+    return f"{total}{queued}" if time.queued_s >= _LEAST_QUEUED_S else total
 
 
 def time_blocks(time: RunTime | None, steps: Sequence[StepState]) -> list[Block]:
@@ -468,14 +471,17 @@ def path_table(time: RunTime) -> Table:
 def _parts(time: RunTime, steps: Sequence[StepState]) -> list[Figure]:
     """Return the total, and what of it was before, in and after the steps."""
     tries = [attempt for step in steps for attempt in step.attempts]
-    whole = Figure("total", duration(time.total_s), FIGURES["total"])
+    whole = [Figure("total", duration(time.total_s), FIGURES["total"])]
+    if time.queued_s >= _LEAST_QUEUED_S:
+        name = "in Prefect's queue"
+        whole.append(Figure(name, duration(time.queued_s), FIGURES[name]))
     if not tries:
-        return [whole]
+        return whole
     first = min(attempt.started_at for attempt in tries)
     last = max(attempt.ended_at for attempt in tries)
     within = seconds_by_kind(time.stretches, first, last)
     return [
-        whole,
+        *whole,
         Figure("before the steps", duration(first - time.began_at), FIGURES["before"]),
         Figure("makespan", duration(last - first), f"{FIGURES['makespan']}: {_words(within)}"),
         Figure("after the steps", duration(time.ended_at - last), FIGURES["after"]),

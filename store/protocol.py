@@ -112,12 +112,14 @@ class About:
         flow_run_id: "" where nothing says it any more.
         started_at: Seconds since the Unix epoch; None if not known.
         options: Those that the run was first started with; None if not known.
+        scheduled_at: When Prefect was to start it, in the same seconds; None if not known.
     """
 
     flow_run_id: str = ""
     objective: str = ""
     started_at: float | None = None
     options: Mapping[str, Any] | None = None
+    scheduled_at: float | None = None
 
     def __bool__(self) -> bool:
         return bool(self.flow_run_id)

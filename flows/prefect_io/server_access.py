@@ -6,6 +6,7 @@ import logging
 import re
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from uuid import UUID
 from ...errors import ServerError
 from ...host.network import PREFECT_CA_FIX, certificate_problem
 from ...host.secrets import masked_urls
+from ...metrics.clock import Stretch, run_time
 
 if TYPE_CHECKING:
     import httpx
@@ -30,6 +32,7 @@ __all__ = [
     "judge_opening",
     "refusal_of",
     "say_backoffs",
+    "server_waits",
     "shown_address",
 ]
 
@@ -279,8 +282,18 @@ class BackoffNotes(logging.Filter):
         if now < self._until:
             return
         self._until = now + seconds
+        began_at = run_time()
+        _waits.append(Stretch(kind="server", started_at=began_at, ended_at=began_at + seconds))
         why = f"is busy: it answers {status[1]}" if status else "gives no answer"
         _logger.warning("The Prefect server %s. It is asked again in %.0f s.", why, seconds)
+
+
+_waits: deque[Stretch] = deque(maxlen=1_000)
+
+
+def server_waits() -> tuple[Stretch, ...]:
+    """Return when Prefect's client waited before it asked the server again, in this process."""
+    return tuple(_waits)
 
 
 def say_backoffs() -> None:

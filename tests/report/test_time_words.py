@@ -54,6 +54,14 @@ def test_what_is_too_little_to_be_named_is_named_together() -> None:
     assert time_line(RunTime.of(small, 0, 0.12)) == "0.1 s = other 0.1"
 
 
+def test_what_a_run_waited_for_before_it_began_is_named() -> None:
+    queued = RunTime.of(STRETCHES, 100, 110, 71.0)
+    assert time_line(queued).endswith("+ answer 1.0, after 1:11 in Prefect's queue")
+    shown = {each.name: each for each in time_figures(queued, STEPS).figures}
+    assert shown["in Prefect's queue"].value == "1:11"
+    assert "queue" not in time_line(RunTime.of(STRETCHES, 100, 110, 0.3))
+
+
 def test_the_total_is_what_was_before_in_and_after_the_steps() -> None:
     shown = {each.name: each for each in time_figures(TIME, STEPS).figures}
     assert [shown[name].value for name in ("before the steps", "makespan", "after the steps")] == [

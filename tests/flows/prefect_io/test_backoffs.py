@@ -11,7 +11,7 @@ from answering_server import Fixed, answering_server
 from prefect.client.orchestration import PrefectClient
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
-from prefect_swarm.flows.prefect_io.server_access import BackoffNotes, say_backoffs
+from prefect_swarm.flows.prefect_io.server_access import BackoffNotes, say_backoffs, server_waits
 
 BUSY = "Received response with retryable status code 503. Another attempt will be made in {}s."
 
@@ -53,6 +53,7 @@ def test_all_that_wait_at_once_are_one_sentence(caplog: pytest.LogCaptureFixture
         "The Prefect server is busy: it answers 503. It is asked again in 2 s.",
         "The Prefect server is busy: it answers 503. It is asked again in 4 s.",
     ]
+    assert [round(each.seconds, 3) for each in server_waits()][-2:] == [2.0, 4.0]
 
 
 def test_a_connection_that_breaks_is_no_status(caplog: pytest.LogCaptureFixture) -> None:
