@@ -23,6 +23,7 @@ from ..text import whole_characters
 from .answer_type import answer_check, answer_problem
 from .approval import waiting_error
 from .control import RunControl, called_with, controlled, current_control, not_waiting
+from .notebook import shown_in_notebook
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
 
@@ -88,7 +89,8 @@ async def swarm(
     texts = {} if inputs is None else await asyncio.to_thread(read_inputs, inputs)
     with called_with(inputs=texts, answer_type=asked and asked.adapter), not_waiting():
         try:
-            result = await run(whole_characters(objective), plan=plan, options=chosen)
+            async with shown_in_notebook(objective):
+                result = await run(whole_characters(objective), plan=plan, options=chosen)
         except PausedRun as error:
             raise waiting_error(error) from None
         if asked is None or await asyncio.to_thread(

@@ -1,60 +1,75 @@
-"""A result shows itself in a notebook, with its run's folder or without."""
+"""In a notebook a run is shown while its cell runs."""
 
 from __future__ import annotations
 
-import shutil
-from itertools import product
-from pathlib import Path
+import asyncio
+import html
+import re
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
-from flow_runs import plan_of, run
-from prefect_swarm import SwarmResult, report_html
-from prefect_swarm.errors import RunNotFoundError
-from prefect_swarm.store.folder import RunFolder
+from flow_runs import plan_of
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.python import swarm
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
-SYLLABLES = ("ba", "de", "fi", "go", "lu", "ma", "ne", "ri", "so", "tu")
-# As a text that says something does, it never repeats itself.
-LONG = " ".join(map("".join, product(SYLLABLES, repeat=3)))
 
 
-@pytest.fixture
-def result() -> SwarmResult:
-    steps = (
-        {"id": "S1", "prompt": "Find out."},
-        {"id": "S2", "prompt": "Write.", "depends_on": ["S1"]},
+class Notebook:
+    """What stands in for IPython: it keeps what is shown in a cell, and each change of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, kernel: object) -> None:
+        self.shown: list[str] = []
+        ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
+        ipython.get_ipython = lambda: SimpleNamespace(kernel=kernel)
+        display.HTML = str
+        display.display = self.display
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
+
+    def display(self, content: str, *, display_id: bool) -> Any:
+        assert display_id
+        self.shown.append(content)
+        return SimpleNamespace(update=self.shown.append)
+
+    @property
+    def texts(self) -> list[str]:
+        return [html.unescape(re.sub(r"<[^>]*>", "", each)) for each in self.shown]
+
+
+def in_cell(script: Script) -> None:
+    plan = plan_of({"id": "S1", "agent": "Reader"}, objective="<b>Find</b> out")
+    with scripted(script):
+        asyncio.run(swarm(plan.objective, plan=plan, options=SwarmOptions(memory=False)))
+
+
+def test_a_cell_shows_the_steps_while_they_run_and_one_line_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notebook = Notebook(monkeypatch, object())
+    release = asyncio.Event()
+
+    def update(content: str) -> None:
+        notebook.shown.append(content)
+        if "running" in notebook.texts[-1] and "S1" in notebook.texts[-1]:
+            release.set()
+
+    monkeypatch.setattr(
+        sys.modules["IPython.display"],
+        "display",
+        lambda content, display_id: SimpleNamespace(update=update),
     )
-    with scripted(Script(lambda prompt: LONG if "Find" in prompt else "# The end\n\nIt **is**.")):
-        return run(plan_of(*steps))
+    in_cell(Script(together=2, release=release))
+    assert release.is_set()
+    assert re.fullmatch(r"Run \w{12} is completed after .*\n", notebook.texts[-1])
+    # Nothing in it is HTML but its colours.
+    assert "<b>" not in "".join(notebook.shown)
 
 
-def test_a_result_shows_itself_in_a_notebook(result: SwarmResult) -> None:
-    shown = result._repr_html_()
-    assert shown.startswith('<div class="ps-report">')
-    assert "<strong>is</strong>" in shown
-    assert shown.count(LONG) >= 1
-
-
-def test_without_its_folder_a_result_shows_what_it_has(result: SwarmResult) -> None:
-    shutil.rmtree(RunFolder.of(result.flow_run_id).folder)
-    shown = result._repr_html_()
-    assert LONG not in shown
-    assert LONG[:200] in shown
-    assert "<strong>is</strong>" in shown
-
-
-def test_a_damaged_folder_keeps_no_result_from_being_shown(result: SwarmResult) -> None:
-    RunFolder.of(result.flow_run_id).write("plan.json", "{")
-    assert "<strong>is</strong>" in result._repr_html_()
-
-
-def test_a_run_can_be_written_as_a_document_by_its_id(result: SwarmResult, tmp_path: Path) -> None:
-    document = report_html(result.run_id)
-    assert document.startswith("<!DOCTYPE html>")
-    assert document == report_html(result)
-
-
-def test_a_run_that_is_not_stored_is_an_error() -> None:
-    with pytest.raises(RunNotFoundError):
-        report_html("nothere")
+def test_outside_a_notebook_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = Notebook(monkeypatch, None)
+    in_cell(Script())
+    assert notebook.shown == []

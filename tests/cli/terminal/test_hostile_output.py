@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Callable
 import pytest
 from hidden_texts import HIDDEN, LEGITIMATE, STEERING
 from prefect_swarm.cli.command import FailureMessage, show
-from prefect_swarm.cli.terminal.board import Board
 from prefect_swarm.cli.terminal.printing import (
     print_artifact,
     print_events,
@@ -20,10 +19,12 @@ from prefect_swarm.cli.terminal.printing import (
     print_table,
     print_text,
 )
-from prefect_swarm.cli.terminal.screens import PlainScreen, draw
+from prefect_swarm.cli.terminal.screens import PlainScreen
 from prefect_swarm.cli.terminal.session import say
 from prefect_swarm.errors import ExitCode
 from prefect_swarm.host.system import LOGGERS
+from prefect_swarm.report.board import Board
+from prefect_swarm.report.drawn_board import draw
 from prefect_swarm.store.events import EndedEvent, RunEvent, TextEvent, ToolEvent
 from prefect_swarm.text import visible
 from rich.console import Console

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from io import StringIO
 
 import pytest
-from prefect_swarm.cli.terminal.board import Board, reduce, running_path
-from prefect_swarm.cli.terminal.screens import PlainScreen, draw
+from prefect_swarm.cli.terminal.screens import PlainScreen
+from prefect_swarm.report.board import Board, reduce, running_path
+from prefect_swarm.report.drawn_board import draw
 from prefect_swarm.report.page import StepView
 from prefect_swarm.store.events import (
     AnsweredEvent,

@@ -1,4 +1,4 @@
-"""The state of a run as the terminal shows it: events go in, rows come out. Pure."""
+"""The state of a run as it is shown while it goes on: events go in, rows come out. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ...metrics.critical_path import critical_path
-from ...plan.schedule_events import OVER, StepStatus
-from ...report.members import folded, needs_within
-from ...report.page import AttemptView, StepView
-from ...store.events import (
+from ..metrics.critical_path import critical_path
+from ..plan.schedule_events import OVER, StepStatus
+from ..store.events import (
     AnsweredEvent,
     AnsweringEvent,
     AskedEvent,
@@ -27,7 +25,9 @@ from ...store.events import (
     TurnEvent,
     WaitEvent,
 )
-from ...store.step import StepState
+from ..store.step import StepState
+from .members import folded, needs_within
+from .page import AttemptView, StepView
 
 __all__ = ["Board", "Path", "reduce", "running_path"]
 
