@@ -53,8 +53,14 @@ class NotebookBoard:
 
     def draw(self) -> None:
         """Show the run as it is now; one line once it is over."""
+        # In a notebook rich would show it by itself, too, and anew each time.
         console = Console(
-            file=io.StringIO(), record=True, width=_COLUMNS, markup=False, emoji=False
+            file=io.StringIO(),
+            record=True,
+            width=_COLUMNS,
+            markup=False,
+            emoji=False,
+            force_jupyter=False,
         )
         if self._words:
             console.print(Text(self._words))

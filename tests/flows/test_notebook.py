@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import html
 import re
 import sys
@@ -18,22 +19,37 @@ from scripted import Script, scripted
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 
+class ZMQInteractiveShell:
+    """What a notebook's kernel has; rich knows it by this name."""
+
+    def __init__(self, kernel: object) -> None:
+        self.kernel = kernel
+
+
 class Notebook:
-    """What stands in for IPython: it keeps what is shown in a cell, and each change of it."""
+    """What stands in for IPython: it keeps what a cell shows, and each change of it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, kernel: object) -> None:
         self.shown: list[str] = []
-        ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
-        ipython.get_ipython = lambda: SimpleNamespace(kernel=kernel)
-        display.HTML = str
-        display.display = self.display
+        self.release = asyncio.Event()
+        shell = ZMQInteractiveShell(kernel)
+        ipython: Any = ModuleType("IPython")
+        ipython.get_ipython = lambda: shell
+        ipython.display = ModuleType("IPython.display")
+        ipython.display.HTML = str
+        ipython.display.display = self.display
         monkeypatch.setitem(sys.modules, "IPython", ipython)
-        monkeypatch.setitem(sys.modules, "IPython.display", display)
+        monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+        monkeypatch.setattr(builtins, "get_ipython", ipython.get_ipython, raising=False)
 
-    def display(self, content: str, *, display_id: bool) -> Any:
+    def display(self, _: str, *, display_id: bool) -> Any:
         assert display_id
+        return SimpleNamespace(update=self.update)
+
+    def update(self, content: str) -> None:
         self.shown.append(content)
-        return SimpleNamespace(update=self.shown.append)
+        if "running" in self.texts[-1] and "S1" in self.texts[-1]:
+            self.release.set()
 
     @property
     def texts(self) -> list[str]:
@@ -50,20 +66,8 @@ def test_a_cell_shows_the_steps_while_they_run_and_one_line_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     notebook = Notebook(monkeypatch, object())
-    release = asyncio.Event()
-
-    def update(content: str) -> None:
-        notebook.shown.append(content)
-        if "running" in notebook.texts[-1] and "S1" in notebook.texts[-1]:
-            release.set()
-
-    monkeypatch.setattr(
-        sys.modules["IPython.display"],
-        "display",
-        lambda content, display_id: SimpleNamespace(update=update),
-    )
-    in_cell(Script(together=2, release=release))
-    assert release.is_set()
+    in_cell(Script(together=2, release=notebook.release))
+    assert notebook.release.is_set()
     assert re.fullmatch(r"Run \w{12} is completed after .*\n", notebook.texts[-1])
     # Nothing in it is HTML but its colours.
     assert "<b>" not in "".join(notebook.shown)
