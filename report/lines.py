@@ -250,7 +250,7 @@ _NAME = 26
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One attempt; times are seconds since the first one's start."""
+    """One attempt; times are seconds since the run's beginning."""
 
     step: str
     agent: str
@@ -272,10 +272,16 @@ class Bar:
         return f"{' ' * start}{_WAIT * (turn - start)}{work}".ljust(width)
 
 
-def bars(steps: Sequence[StepState]) -> list[Bar]:
-    """Return a bar for each attempt, steps in the plan's order; many members have one together."""
+def bars(steps: Sequence[StepState], origin: float = 0.0) -> list[Bar]:
+    """Return a bar for each attempt, steps in the plan's order; many members have one together.
+
+    Args:
+        steps: The steps of a run.
+        origin: When the run began, from which seconds count; 0 counts from the first attempt.
+    """
     shown = lane_states(steps)
-    origin = min((each.started_at for step, _ in shown for each in step.attempts), default=0.0)
+    first = min((each.started_at for step, _ in shown for each in step.attempts), default=0.0)
+    origin = min(origin, first) if origin else first
     return [
         bar
         for step, members in shown
@@ -303,9 +309,11 @@ def _shared(step: StepState, members: int, origin: float) -> Bar:
     return _bar(step, whole, origin)
 
 
-def timeline(steps: Sequence[StepState], width: int, *, figures: bool = True) -> list[str]:
+def timeline(
+    steps: Sequence[StepState], width: int, origin: float = 0.0, *, figures: bool = True
+) -> list[str]:
     """Draw the attempts, a line each, in `width` characters; empty if nothing ran."""
-    rows = bars(steps)
+    rows = bars(steps, origin)
     total_s = max((bar.end_s for bar in rows), default=0.0)
     room = max(10, width - _NAME - (36 if figures else 3))
     lines = [f"{_label(bar)} |{bar.line(room, total_s)}|" for bar in rows]

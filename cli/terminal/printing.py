@@ -366,4 +366,4 @@ def _is_shown(block: Block, view: RunView) -> bool:
 
 
 def _chart(view: RunView) -> list[str]:
-    return timeline([step.state for step in view.steps], console().width)
+    return timeline([step.state for step in view.steps], console().width, view.origin)

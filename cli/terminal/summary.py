@@ -219,7 +219,8 @@ def print_summary(
     own = top_level(result.steps)
     print_section(f"Plan of {plural(len(own), 'step')} ({_origin(result)})")
     _print_steps(result)
-    if chart := timeline(result.steps, console().width):
+    began_at = result.time.began_at if result.time else 0.0
+    if chart := timeline(result.steps, console().width, began_at):
         print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, chart))
     if result.answer:
         print_section("Answer")

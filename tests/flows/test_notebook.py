@@ -35,11 +35,10 @@ class Notebook:
         shell = ZMQInteractiveShell(kernel)
         ipython: Any = ModuleType("IPython")
         ipython.get_ipython = lambda: shell
-        ipython.display = ModuleType("IPython.display")
-        ipython.display.HTML = str
-        ipython.display.display = self.display
+        display: Any = ModuleType("IPython.display")
+        display.HTML, display.display = str, self.display
         monkeypatch.setitem(sys.modules, "IPython", ipython)
-        monkeypatch.setitem(sys.modules, "IPython.display", ipython.display)
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
         monkeypatch.setattr(builtins, "get_ipython", ipython.get_ipython, raising=False)
 
     def display(self, _: str, *, display_id: bool) -> Any:

@@ -37,6 +37,11 @@ def drawn(*steps: StepState, width: int = 10) -> list[str]:
     return [bar.line(width, max(bar.end_s for bar in found)) for bar in found]
 
 
+def test_seconds_count_from_where_the_run_began() -> None:
+    (found,) = bars([step("S1", attempt(1, 2, 4))], origin=attempt(1, 0, 1).started_at)
+    assert (found.start_s, found.end_s) == (2.0, 4.0)
+
+
 def test_steps_that_ran_at_once_overlap() -> None:
     assert drawn(step("S1", attempt(1, 0, 10)), step("S2", attempt(1, 0, 5))) == [
         "██████████",
