@@ -33,6 +33,7 @@ __all__ = [
     "RunDamagedError",
     "RunLostError",
     "RunNotFoundError",
+    "RunTakenError",
     "RunTerminatedError",
     "SandboxError",
     "ServerError",
@@ -170,6 +171,10 @@ class RunLostError(InputError):
 
 class RunAliveError(SwarmError):
     """A process is executing the run already; a second one would do its steps twice."""
+
+
+class RunTakenError(RunAliveError):
+    """Another process took the run over from this one, which may write nothing of it any more."""
 
 
 class ModelError(SwarmError):

@@ -20,6 +20,7 @@ from typing import Annotated, Any, BinaryIO, cast
 
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
+from ..errors import SwarmError
 from ..files import OWNER_ONLY, append_bytes
 from ..metrics.clock import run_time
 from ..untrusted.folder import MOST_TEXT_BYTES, FolderReader, UntrustedFolder
@@ -174,14 +175,18 @@ class EventLog:
     def open(self) -> None:
         """Go on after what earlier processes of the run wrote."""
         with self._or_ended():
-            folder = UntrustedFolder(self._path.parent)
-            self._descriptor = folder.open_to_append(self._path.name, OWNER_ONLY)
-            data = folder.read(self._path.name, MOST_TEXT_BYTES)
-            if (last := last_event(data)) is not None:
+            last, self._size = self._begin()
+            if last is not None:
                 self._number, self._last_at = last.number, last.at
-            self._size = len(data)
-            if data and not data.endswith(b"\n"):
-                self._write(b"\n")  # What a kill cut off stays a line of its own.
+
+    def _begin(self) -> tuple[RunEvent | None, int]:
+        """Return the last event that is there, and the bytes of all."""
+        folder = UntrustedFolder(self._path.parent)
+        self._descriptor = folder.open_to_append(self._path.name, OWNER_ONLY)
+        data = folder.read(self._path.name, MOST_TEXT_BYTES)
+        if data and not data.endswith(b"\n"):
+            self._write(b"\n")  # What a kill cut off stays a line of its own.
+        return last_event(data), len(data)
 
     @property
     def was_started(self) -> bool:
@@ -232,11 +237,12 @@ class EventLog:
     def _or_ended(self) -> Generator[None]:
         try:
             yield
-        except OSError as error:
+        except (OSError, SwarmError) as error:
+            why = error.strerror if isinstance(error, OSError) else None
             _logger.warning(
                 "%s can't be written: %s. The run goes on; its events are not kept any more.",
                 self._path,
-                error.strerror or error,
+                why or error,
             )
             with suppress(OSError):
                 self.close()

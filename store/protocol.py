@@ -200,17 +200,22 @@ class RunStore(Protocol):
         """Say whether anything is kept of the run; that it was once executed is nothing."""
         ...
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    def exclusive(self, lost: Callable[[], object] = ...) -> AbstractContextManager[None]:
         """Be the one that executes the run; who is that already may enter again.
 
+        Args:
+            lost: Called by any thread, once, where another process took the run over. From then
+                on all that this one writes of it is refused.
+
         Raises:
-            RunAliveError: Another process, or another task of this one, executes it.
+            RunAliveError: Another process, or another task of this one, executes it; or did so when
+                it was left.
             RunDamagedError: What is kept of the run is not safe to use.
         """
         ...
 
     def is_executed(self) -> bool:
-        """Say whether a process of this machine executes the run."""
+        """Say whether a process executes the run, as far as it can be seen from here."""
         ...
 
     def remove_temporary_files(self) -> None:

@@ -1,11 +1,11 @@
-"""The files of a run's folder: written whole, and as soon as there is room for them."""
+"""The files of a run: written whole, and as soon as there is room for them."""
 
 from __future__ import annotations
 
 import json
 import logging
+from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,31 @@ from pydantic import BaseModel
 
 from ..errors import StorageError
 from ..files import UNFINISHED, is_unfinished_write, storage_error
-from ..untrusted.folder import FolderReader
+from ..untrusted.folder import FileReader
 
 __all__ = ["RunFiles"]
 
 Content = str | bytes | BaseModel | dict[str, Any] | list[Any]
 
 _logger = logging.getLogger("prefect_swarm.runs")
-_unstored: dict[Path, bytes] = {}
-"""What a full disk had no room for, by path, until it has."""
+_unstored: dict[str, dict[str, bytes]] = {}
+"""What there was no room for, by the run's place and the file's name, until there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunFiles(FolderReader):
-    """Reads and writes the files of a run's folder, by their paths from it."""
+class RunFiles(FileReader):
+    """Reads and writes the files of a run, by their paths."""
+
+    __slots__ = ()
 
     @property
+    @abstractmethod
     def run_id(self) -> str:
         """The short name."""
-        return self.folder.name
+
+    @property
+    def _pending(self) -> dict[str, bytes]:
+        """What can't be written yet."""
+        return _unstored.get(self.where(), {})
 
     def write(self, name: str, content: Content) -> str:
         """Write a file of the run and return its reference, the path below the runs' home.
@@ -39,12 +45,12 @@ class RunFiles(FolderReader):
         Raises:
             StorageError: It can't be written; what was there before stays.
         """
-        path, data = self.folder / name, _data(content)
+        data = _data(content)
         try:
             self.files.replace(name, data)
         except OSError as error:
-            raise storage_error(path, len(data), error) from error
-        _unstored.pop(path, None)
+            raise storage_error(Path(self.where(name)), len(data), error) from error
+        self._pending.pop(name, None)
         return f"{self.run_id}/{name}"
 
     def store(self, name: str, content: Content) -> str:
@@ -58,22 +64,20 @@ class RunFiles(FolderReader):
         except StorageError as error:
             if not self.unstored():
                 _logger.warning("%s The run goes on, and tries again.", error)
-            _unstored[self.folder / name] = _data(content)
+            _unstored.setdefault(self.where(), {})[name] = _data(content)
             return f"{self.run_id}/{name}"
 
     def store_pending(self) -> tuple[str, ...]:
         """Try once more to write what could not be written; return the names of what can't be."""
         for name in self.unstored():
             with suppress(StorageError):
-                if (data := _unstored.get(self.folder / name)) is not None:
+                if (data := self._pending.get(name)) is not None:
                     self.write(name, data)
         return self.unstored()
 
     def unstored(self) -> tuple[str, ...]:
         """The names of the files that could not be written yet."""
-        # A copy: files are stored in threads too.
-        own = (path for path in list(_unstored) if path.is_relative_to(self.folder))
-        return tuple(path.relative_to(self.folder).as_posix() for path in own)
+        return tuple(self._pending.copy())  # Files are stored in threads too.
 
     def remove_temporary_files(self) -> None:
         """Remove what a process left that was killed while it wrote; the run's lock is held."""
@@ -96,7 +100,7 @@ class RunFiles(FolderReader):
         except FileExistsError:
             raise
         except OSError as error:
-            raise storage_error(self.folder / name, len(data), error) from error
+            raise storage_error(Path(self.where(name)), len(data), error) from error
 
     def append(
         self, name: str, content: BaseModel | dict[str, Any], *, durable: bool = False
@@ -109,12 +113,11 @@ class RunFiles(FolderReader):
         Raises:
             StorageError: It can't be written.
         """
-        path = self.folder / name
         line = content.model_dump_json() if isinstance(content, BaseModel) else json.dumps(content)
         try:
             self.files.append_line(name, line, durable=durable)
         except OSError as error:
-            raise storage_error(path, len(line), error) from error
+            raise storage_error(Path(self.where(name)), len(line), error) from error
 
     def remove(self, name: str) -> None:
         """Remove a file; nothing is wrong where there is none.
@@ -125,7 +128,7 @@ class RunFiles(FolderReader):
         try:
             self.files.remove(name)
         except OSError as error:
-            raise storage_error(self.folder / name, 0, error) from error
+            raise storage_error(Path(self.where(name)), 0, error) from error
 
 
 def _data(content: Content) -> bytes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -29,6 +30,8 @@ from .opening import (
 __all__ = [
     "MOST_BYTES",
     "MOST_TEXT_BYTES",
+    "FileReader",
+    "FileSource",
     "FolderReader",
     "UntrustedFolder",
     "bounded_lines",
@@ -77,6 +80,23 @@ class UntrustedFolder:
         """
         with os.fdopen(self._at(name, lambda at, own: open_plain(at, own, os.O_RDONLY)), "rb") as f:
             yield f
+
+    def head(self, name: str, most: int) -> bytes:
+        """Return the first bytes of a file.
+
+        Raises:
+            FileNotFoundError: It isn't there.
+        """
+        with self.opened(name) as file:
+            return file.read(most)
+
+    def size(self, name: str) -> int:
+        """Return how many bytes a file has.
+
+        Raises:
+            FileNotFoundError: It isn't there.
+        """
+        return self.state(name).st_size
 
     def open_to_append(self, name: str, mode: int = OWNER_ONLY) -> int:
         """Return a descriptor of a file that can be read and added to.
@@ -319,16 +339,45 @@ def _prune(at: int, depth: int) -> None:
 _SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
-class FolderReader:
-    """Reads the files of a folder; a file that isn't there is no error."""
+class FileSource(Protocol):
+    """Files by their paths, wherever they are; `UntrustedFolder` says what its methods do."""
 
-    folder: Path
+    def read(self, name: str, most: int = MOST_BYTES) -> bytes: ...
+
+    def head(self, name: str, most: int) -> bytes: ...
+
+    def size(self, name: str) -> int: ...
+
+    def has(self, name: str) -> bool: ...
+
+    def names(self, folder: str = "") -> list[str]: ...
+
+    def files(self, folder: str = "") -> list[str]: ...
+
+    def replace(self, name: str, data: bytes) -> None: ...
+
+    def create(self, name: str, data: bytes) -> None: ...
+
+    def append_line(self, name: str, line: str, *, durable: bool = False) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+    def prune(self, folder: str = "") -> None: ...
+
+
+class FileReader(ABC):
+    """Reads files; one that isn't there is no error."""
+
+    __slots__ = ()
 
     @property
-    def files(self) -> UntrustedFolder:
-        """Its files. Others may have written them: nothing opens them in another way."""
-        return UntrustedFolder(self.folder)
+    @abstractmethod
+    def files(self) -> FileSource:
+        """The files. Others may have written them: nothing opens them in another way."""
+
+    @abstractmethod
+    def where(self, name: str = "") -> str:
+        """Return where a file is, or all of them are, for a person who looks for it."""
 
     def has(self, name: str) -> bool:
         """Say whether a file is there.
@@ -357,19 +406,6 @@ class FolderReader:
         """
         with self.readable(folder):
             return self.files.files(folder)
-
-    @contextmanager
-    def opened(self, name: str) -> Generator[BinaryIO | None]:
-        """Open a file to read it; None where there is none.
-
-        Raises:
-            RunDamagedError: It can't be read.
-        """
-        with self.readable(name), ExitStack() as stack:
-            file: BinaryIO | None = None
-            with suppress(FileNotFoundError):
-                file = stack.enter_context(self.files.opened(name))
-            yield file
 
     def read_bytes(self, name: str, most: int = MOST_BYTES) -> bytes | None:
         """Return what a file holds; None where there is none.
@@ -424,7 +460,36 @@ class FolderReader:
 
     def damaged(self, name: str, error: Exception) -> RunDamagedError:
         """Return what to say of a file that can't be read."""
-        return RunDamagedError(f"{self.folder / name} is damaged: {damage_of(error)}.")
+        return RunDamagedError(f"{self.where(name)} is damaged: {damage_of(error)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReader(FileReader):
+    """Reads the files of a folder."""
+
+    folder: Path
+
+    @property
+    def files(self) -> UntrustedFolder:
+        """Its files."""
+        return UntrustedFolder(self.folder)
+
+    def where(self, name: str = "") -> str:
+        """Return a file's path."""
+        return str(self.folder / name) if name else str(self.folder)
+
+    @contextmanager
+    def opened(self, name: str) -> Generator[BinaryIO | None]:
+        """Open a file to read it; None where there is none.
+
+        Raises:
+            RunDamagedError: It can't be read.
+        """
+        with self.readable(name), ExitStack() as stack:
+            file: BinaryIO | None = None
+            with suppress(FileNotFoundError):
+                file = stack.enter_context(self.files.opened(name))
+            yield file
 
 
 def damage_of(error: Exception) -> str:

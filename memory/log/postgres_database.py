@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from ...errors import MemoryStoreError
 from .rows import PerThread
 
 try:
     import psycopg
-    from psycopg import sql
-    from psycopg.conninfo import conninfo_to_dict
+
+    from ...host.postgres import (
+        Connection,
+        advice_of,
+        lock_number,
+        message_of,
+        open_connection,
+        quote_name,
+        shown_address,
+    )
 except ImportError as error:
     raise MemoryStoreError(
         f"The memory is in PostgreSQL, but its driver can't be loaded: {error}.",
@@ -67,7 +74,6 @@ def _replace_in_texts(value: Any, pattern: re.Pattern[str], table: dict[str, str
 PATIENCE_S = 60.0
 """How long a call waits for other writers before it gives up."""
 
-Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 _T = TypeVar("_T")
 
 
@@ -82,7 +88,7 @@ class PostgresConnections:
 
     def __init__(self, dsn: str, schema: str, patience_s: float = PATIENCE_S) -> None:
         self._dsn = dsn
-        self._turn = _lock_number(schema)
+        self._turn = lock_number(f"prefect_swarm.memory.{schema}")
         # Not a bound method: a reference cycle would be closed late, and in any order.
         open_connection = partial(_open, dsn, patience_s)
         self._connections = PerThread(open_connection, psycopg.Connection[Any].close)
@@ -127,48 +133,22 @@ class PostgresConnections:
 
     def __str__(self) -> str:
         """Say where the server is, without the password."""
-        try:
-            parts = conninfo_to_dict(self._dsn)
-        except psycopg.Error:
-            return "an address that can't be read"
-        return " ".join(f"{k}={v}" for k, v in parts.items() if k in ("host", "port", "dbname"))
+        return shown_address(self._dsn)
 
     def _problem(self, error: Exception) -> MemoryStoreError:
-        message = " ".join(str(error).split())
-        if isinstance(error, psycopg.errors.LockNotAvailable):
-            fix = "Another process is still writing; see pg_stat_activity."
-        elif isinstance(error, psycopg.errors.InsufficientPrivilege):
-            fix = "Grant the user the right to create and use a schema."
-        elif isinstance(error, psycopg.OperationalError):
-            fix = "Check that the server runs and that its address is right."
-        else:
-            fix = ""
-        return MemoryStoreError(f"The memory at {self} can't be used: {message}.", fix)
+        message = message_of(error, self._dsn)
+        return MemoryStoreError(f"The memory at {self} can't be used: {message}.", advice_of(error))
 
 
 def _open(dsn: str, patience_s: float) -> Connection:
-    connection = psycopg.connect(
-        dsn, autocommit=True, client_encoding="utf8", connect_timeout=max(1, round(patience_s))
-    )
+    connection = open_connection(dsn, connect_timeout=max(1, round(patience_s)))
     try:
-        # Stricter levels take their snapshot before the writers' lock, so they see old data.
-        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         timeout = f"{max(1, round(patience_s * 1000))}ms"
         connection.execute("SELECT set_config('lock_timeout', %s, false)", (timeout,))
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def quote_name(*names: str) -> str:
-    """Quote a name, or its parts, for SQL."""
-    return sql.Identifier(*names).as_string(None)
-
-
-def _lock_number(schema: str) -> int:
-    name = hashlib.sha256(f"prefect_swarm.memory.{schema}".encode()).digest()
-    return int.from_bytes(name[:8], "big", signed=True)
 
 
 LAYOUT = 1

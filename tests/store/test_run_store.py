@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from eval_results import swarm_result
@@ -14,6 +15,9 @@ from prefect_swarm.store.accounts import Booking
 from prefect_swarm.store.attempt import Attempt, Usage
 from prefect_swarm.store.events import BeganEvent, FinishedEvent, ReadyEvent
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.postgres import PostgresRun
+from prefect_swarm.store.postgres_files import PostgresFiles
+from prefect_swarm.store.postgres_server import close_servers, server_at
 from prefect_swarm.store.protocol import DEFERRED, About, PlanRecord, RecordKind, RunStore
 from prefect_swarm.store.step import StepState
 from store_conformance import Adapter, in_processes, in_threads, killed_after
@@ -28,26 +32,67 @@ class Note(Frozen):
     key: str = ""
 
 
-def _tear(run: RunStore, what: str) -> None:
+def _folders(root: Path) -> Adapter:
     names = {"accounts": "accounts.jsonl", "events": "events.jsonl"}
-    with (Path(run.place()) / names.get(what, f"calls/{what}.jsonl")).open("ab") as file:
-        file.write(b'\n{"key": "torn')
+
+    def tear(run: RunStore, what: str) -> None:
+        with (Path(run.place()) / names.get(what, f"calls/{what}.jsonl")).open("ab") as file:
+            file.write(b'\n{"key": "torn')
+
+    def damage(run: RunStore, what: str) -> None:
+        (Path(run.place()) / what).write_text("[]", "utf-8")
+
+    def leftovers(run: RunStore) -> set[str]:
+        folder = Path(run.place())
+        return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+    def fill(patched: pytest.MonkeyPatch) -> None:
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        patched.setattr("prefect_swarm.untrusted.folder.UntrustedFolder.replace", full)
+
+    return Adapter(lambda name: RunFolder(root / name), tear, damage, leftovers, fill)
 
 
-def _damage(run: RunStore, what: str) -> None:
-    (Path(run.place()) / what).write_text("[]", "utf-8")
+def _databases(dsn: str) -> Adapter:
+    names = {"accounts": "accounts.jsonl", "events": "events.jsonl"}
+    schema = f"s{uuid4().hex}"
+
+    def files(run: RunStore) -> PostgresFiles:
+        assert isinstance(run, PostgresRun)
+        return run.files
+
+    def tear(run: RunStore, what: str) -> None:
+        files(run).append_line(names.get(what, f"calls/{what}.jsonl"), '{"key": "torn')
+
+    def fill(patched: pytest.MonkeyPatch) -> None:
+        def full(*_: object, **__: object) -> None:
+            raise StorageError("The database has no room.")
+
+        patched.setattr(PostgresFiles, "replace", full)
+
+    return Adapter(
+        lambda name: PostgresRun(server_at(dsn, schema), name),
+        tear,
+        lambda run, what: files(run).replace(what, b"[]"),
+        lambda run: {*files(run).files()},
+        fill,
+    )
 
 
-def _leftovers(run: RunStore) -> set[str]:
-    folder = Path(run.place())
-    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-
-
-@pytest.fixture(params=["folder"])
-def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Adapter:
+@pytest.fixture(params=["folder", "postgres"])
+def adapter(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Adapter]:
     """Each kind of store."""
-    assert request.param == "folder"
-    return Adapter(lambda name: RunFolder(tmp_path / name), _tear, _damage, _leftovers)
+    if request.param == "folder":
+        yield _folders(tmp_path)
+        return
+    monkeypatch.setattr("prefect_swarm.store.lease.HEARTBEAT_S", 0.1)
+    monkeypatch.setattr("prefect_swarm.store.lease.LEASE_S", 2.0)
+    yield _databases(request.getfixturevalue("postgres"))
+    close_servers()
 
 
 @pytest.fixture
@@ -328,13 +373,10 @@ def test_a_write_is_whole_or_the_one_before_it_stays(
 
 
 def test_a_full_disk_costs_what_can_be_made_again_nothing_and_says_the_rest(
-    run: RunStore, monkeypatch: pytest.MonkeyPatch
+    adapter: Adapter, run: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr("prefect_swarm.untrusted.folder.UntrustedFolder.replace", full)
+        adapter.fill(patched)
         run.write_output("S1", "kept")
         run.save_step(step("S1"))
         run.write_plan(PlanRecord({"steps": []}))

@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
+import pytest
 from prefect_swarm.store.protocol import RunStore
 
 __all__ = ["Adapter", "in_processes", "in_threads", "killed_after"]
@@ -29,12 +30,14 @@ class Adapter:
             accounts, the events, or a journal of calls by its name.
         damage: Puts something else in the place of what is kept.
         leftovers: The names of what is kept, temporary things among it.
+        fill: Leaves no room for a file that would be replaced.
     """
 
     open: Callable[[str], RunStore]
     tear: Callable[[RunStore, str], None]
     damage: Callable[[RunStore, str], None]
     leftovers: Callable[[RunStore], set[str]]
+    fill: Callable[[pytest.MonkeyPatch], None]
 
 
 def in_processes(work: Callable[[int], bool]) -> list[bool]:

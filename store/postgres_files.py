@@ -1,0 +1,279 @@
+"""`PostgresFiles`: the files of a run as rows of a database, written by who may write them."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+from uuid import uuid4
+
+from ..errors import RunAliveError, StorageError
+from ..untrusted.folder import MOST_BYTES
+from ..untrusted.opening import UnsafeFileError, parts_of
+from .layout import ARTIFACTS, PICTURES, TOOL_STATE
+from .lease import ADD_RUN, Lease, taken_error, token_here
+from .postgres_server import StoreServer, package_version
+
+__all__ = ["LINES", "MOST_ATTACHED_BYTES", "PostgresFiles"]
+
+LINES = ".jsonl"
+"""How files end whose lines are rows of their own."""
+MOST_ATTACHED_BYTES = 8 << 20
+"""Bytes of a file that an attempt or a tool leaves."""
+_ATTACHED = tuple(f"{folder}/" for folder in (ARTIFACTS, PICTURES, TOOL_STATE))
+
+# Who may write: the lease's owner, by its token; without a lease, anybody while nobody has one. The
+# run's row is held until the statement ends, so that no other process takes the lease meanwhile.
+_BY_OWNER = "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND token = %(token)s FOR SHARE"
+_BY_NOBODY = (
+    "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND (owner IS NULL OR lease_until < now()) "
+    "FOR SHARE"
+)
+_BY_ANYBODY = "SELECT 1 FROM @.runs WHERE run_id = %(run)s FOR KEY SHARE"
+# What need not survive a crash of the server's machine doesn't wait for its disk.
+_UNSYNCED = "SELECT set_config('synchronous_commit', 'off', true) IS NOT NULL AS done"
+
+_REPLACE = (
+    "INSERT INTO @.files (run_id, name, data) SELECT %(run)s, %(name)s, %(data)s FROM allowed "
+    "ON CONFLICT (run_id, name) DO UPDATE SET data = excluded.data, changed_at = now() RETURNING 1"
+)
+_CREATE = (
+    "INSERT INTO @.files (run_id, name, data) SELECT %(run)s, %(name)s, %(data)s FROM allowed "
+    "ON CONFLICT (run_id, name) DO NOTHING RETURNING 1"
+)
+# It may have been created before the connection broke.
+_CREATE_AGAIN = (
+    "INSERT INTO @.files AS old (run_id, name, data) "
+    "SELECT %(run)s, %(name)s, %(data)s FROM allowed ON CONFLICT (run_id, name) "
+    "DO UPDATE SET data = excluded.data WHERE old.data = excluded.data RETURNING 1"
+)
+_REMOVE = (
+    "DELETE FROM @.files WHERE run_id = %(run)s AND name = %(name)s "
+    "AND EXISTS (SELECT 1 FROM allowed) RETURNING 1"
+)
+_SHARE = (
+    "INSERT INTO @.files (run_id, name, data) SELECT %(run)s, name, data FROM @.files, allowed "
+    "WHERE run_id = %(source)s AND name = %(name)s "
+    "ON CONFLICT (run_id, name) DO UPDATE SET data = excluded.data RETURNING 1"
+)
+_APPEND = (
+    "INSERT INTO @.entries (run_id, name, mark, line) "
+    "SELECT %(run)s, %(name)s, %(mark)s, %(line)s FROM allowed "
+    "ON CONFLICT (run_id, mark) DO UPDATE SET line = excluded.line RETURNING 1"
+)
+_READ = (
+    "SELECT octet_length(data), CASE WHEN octet_length(data) <= %(most)s THEN data END "
+    "FROM @.files WHERE run_id = %(run)s AND name = %(name)s"
+)
+_READ_LINES = (
+    "SELECT line FROM @.entries WHERE run_id = %(run)s AND name = %(name)s ORDER BY number"
+)
+_HEAD = (
+    "SELECT substring(data FROM 1 FOR %(most)s) FROM @.files "
+    "WHERE run_id = %(run)s AND name = %(name)s"
+)
+_SIZE = "SELECT octet_length(data) FROM @.files WHERE run_id = %(run)s AND name = %(name)s"
+_NAMES = (
+    "SELECT name FROM @.files WHERE run_id = %(run)s AND name >= %(first)s AND name < %(end)s "
+    "UNION SELECT DISTINCT name FROM @.entries "
+    "WHERE run_id = %(run)s AND name >= %(first)s AND name < %(end)s ORDER BY 1"
+)
+_ALL = (
+    "SELECT name, data FROM @.files WHERE run_id = %(run)s AND name >= %(first)s AND name < %(end)s"
+)
+_LAST_NAME = "\U0010ffff"
+
+
+class PostgresFiles:
+    """The files of a run in a database; see `UntrustedFolder` for what the methods do.
+
+    Each write is one statement, which a process that has lost the run's lease can't do any more.
+
+    Raises:
+        RunAliveError: Something but a new file is written of a run that another process executes.
+        RunTakenError: Another process has taken the run over from this one.
+        StorageError: The server can't be reached or refuses, or a file is too large.
+    """
+
+    def __init__(self, server: StoreServer, run_id: str) -> None:
+        self.server, self.run_id = server, run_id
+
+    def read(self, name: str, most: int = MOST_BYTES) -> bytes:
+        """Return what a file holds; one of lines is put together of them."""
+        if name.endswith(LINES):
+            found = self._rows(_READ_LINES, name)
+            if not found:
+                raise _missing(name)
+            data = b"\n".join(row[0] for row in found)
+            return data if len(data) <= most else _too_large(name, len(data), most)
+        found = self._rows(_READ, name, most=most)
+        if not found:
+            raise _missing(name)
+        size, data = found[0]
+        return _too_large(name, size, most) if data is None else data
+
+    def read_all(self, folder: str) -> dict[str, bytes]:
+        """Return what the files below a folder hold, without those of lines, by their paths."""
+        rows = self.server.rows(_ALL, {"run": self.run_id, **_range(folder)})
+        return {row[0]: row[1] for row in rows}
+
+    def head(self, name: str, most: int) -> bytes:
+        """Return the first bytes of a file."""
+        return self._one(_HEAD, name, most=most)
+
+    def size(self, name: str) -> int:
+        """Return how many bytes a file has."""
+        return self._one(_SIZE, name)
+
+    def has(self, name: str) -> bool:
+        """Say whether a file is there."""
+        return name in self._names(name, f"{name}\0")
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names in a folder, sorted; none where it isn't there."""
+        start = len(folder) + 1 if folder else 0
+        return sorted({name[start:].partition("/")[0] for name in self._below(folder)})
+
+    def files(self, folder: str = "") -> list[str]:
+        """Return the files in a folder and in those below it, by their paths from it, sorted."""
+        return sorted(name[len(folder) + 1 if folder else 0 :] for name in self._below(folder))
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file, in the place of the one that has its name."""
+        self._write(_REPLACE, name, data=self._checked(name, data))
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write a file that isn't there yet, whoever executes the run.
+
+        Raises:
+            FileExistsError: It is there.
+        """
+        values = {"data": self._checked(name, data)}
+        if not self._write(_CREATE, name, again=_CREATE_AGAIN, by_others=True, **values):
+            raise FileExistsError(errno.EEXIST, "it is there", name)
+
+    def append_line(self, name: str, line: str, *, durable: bool = False) -> None:
+        """Add a line to a file."""
+        values: dict[str, Any] = {"mark": uuid4(), "line": line.encode()}
+        self._write(_APPEND, name, is_synced=durable, **values)
+
+    def remove(self, name: str) -> None:
+        """Remove a file; nothing is wrong where there is none."""
+        self._write(_REMOVE, name)
+
+    def prune(self, folder: str = "") -> None:
+        """Do nothing: there are no folders without files."""
+
+    def share(self, name: str, source: PostgresFiles) -> bool:
+        """Copy another run's file within the database; False if it isn't there."""
+        return self._write(_SHARE, name, source=source.run_id)
+
+    def _write(
+        self,
+        action: str,
+        name: str,
+        *,
+        again: str = "",
+        by_others: bool = False,
+        is_synced: bool = True,
+        **values: Any,
+    ) -> bool:
+        """Do it if this process may; return whether it did anything."""
+        _check(name)
+        lease = token_here(self.server, self.run_id)
+        if lease is not None and lease.is_lost:
+            raise taken_error(self.server, self.run_id)
+        who = _BY_OWNER if lease else _BY_ANYBODY if by_others else _BY_NOBODY
+        given = {**values, "run": self.run_id, "name": name, "token": lease and lease.token}
+        for _ in range(2):
+            statement = _statement(who, action, is_synced=is_synced)
+            repeated = _statement(who, again, is_synced=is_synced) if again else ""
+            ((allowed, done),) = self.server.rows(statement, given, again=repeated)
+            if allowed:
+                return bool(done)
+            if lease is not None:
+                break
+            self._add()
+        raise self._refused(lease)
+
+    def _add(self) -> None:
+        """Begin to keep something of the run, unless that has begun."""
+        self.server.rows(ADD_RUN, {"run": self.run_id, "package": package_version()})
+
+    def _refused(self, lease: Lease | None) -> RunAliveError:
+        if lease is not None:
+            lease.lose()
+            return taken_error(self.server, self.run_id)
+        return RunAliveError(
+            f"Run {self.run_id} is being executed by another process, which alone may write it.",
+            "Wait until it ends, or end that process; then resume the run.",
+        )
+
+    def _checked(self, name: str, data: bytes) -> bytes:
+        if len(data) > MOST_ATTACHED_BYTES and name.startswith(_ATTACHED):
+            raise StorageError(
+                f"{name} of run {self.run_id} has {len(data) / (1 << 20):.1f} MiB; the store at "
+                f"{self.server} takes {MOST_ATTACHED_BYTES >> 20} MiB of a file.",
+                "Have the step leave smaller files, or put it elsewhere and say where.",
+            )
+        return data
+
+    def _rows(self, query: str, name: str, **values: Any) -> Any:
+        _check(name)
+        return self.server.rows(query, {"run": self.run_id, "name": name, **values})
+
+    def _one(self, query: str, name: str, **values: Any) -> Any:
+        if not (found := self._rows(query, name, **values)):
+            raise _missing(name)
+        return found[0][0]
+
+    def _below(self, folder: str) -> list[str]:
+        asked = _range(folder)
+        return self._names(asked["first"], asked["end"])
+
+    def _names(self, first: str, end: str) -> list[str]:
+        # A text can't have NUL: it stands for the smallest name after another.
+        if end.endswith("\0"):
+            found = self.server.rows(
+                "SELECT name FROM @.files WHERE run_id = %(run)s AND name = %(name)s UNION ALL "
+                "(SELECT name FROM @.entries WHERE run_id = %(run)s AND name = %(name)s LIMIT 1)",
+                {"run": self.run_id, "name": _check(first)},
+            )
+        else:
+            found = self.server.rows(_NAMES, {"run": self.run_id, "first": first, "end": end})
+        return [row[0] for row in found]
+
+
+def _statement(who: str, action: str, *, is_synced: bool) -> str:
+    if not is_synced:
+        who = who.replace("WHERE ", f"JOIN ({_UNSYNCED}) AS unsynced ON unsynced.done WHERE ")
+        who = who.replace("SHARE", "SHARE OF runs")
+    return (
+        f"WITH allowed AS MATERIALIZED ({who}), acted AS ({action}) "  # noqa: S608 - all are above
+        "SELECT (SELECT count(*) FROM allowed), (SELECT count(*) FROM acted)"
+    )
+
+
+def _range(folder: str) -> dict[str, str]:
+    """Return the first name below a folder, and the first one after them."""
+    if not folder:
+        return {"first": "", "end": _LAST_NAME}
+    _check(folder)
+    return {"first": f"{folder}/", "end": f"{folder}0"}  # 0 comes after the slash.
+
+
+def _check(name: str) -> str:
+    """Refuse what can't be a file's name in a folder: a run may be brought into one."""
+    parts_of(name)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise UnsafeFileError(errno.EINVAL, f"{name!a} is not a path of characters") from None
+    return name
+
+
+def _missing(name: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "it isn't there", name)
+
+
+def _too_large(name: str, size: int, most: int) -> bytes:
+    raise UnsafeFileError(errno.EFBIG, f"{name} has {size:,} bytes, and {most:,} are read at most")
