@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, create_model
 from .data_types import Frozen
 from .errors import InputError
 from .files import HOME_VARIABLE
-from .host.secrets import masked_urls
+from .host.secrets import MASK, masked_urls
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -145,6 +145,15 @@ class SwarmSettings(Frozen):
             "machines; a file in `home` if not set."
         ),
     )
+    store: str | None = Field(
+        default=None,
+        pattern=r"^postgres(ql)?://",
+        repr=False,
+        description=(
+            "Address of the PostgreSQL server that runs are stored in, `postgresql://…`, so that "
+            "every machine with it can go on with any run; the folder `home` if not set."
+        ),
+    )
     sandbox: Literal["strict", "limits-only"] = Field(
         default="strict",
         description=(
@@ -204,9 +213,15 @@ class SwarmSettings(Frozen):
             first = error.errors(include_url=False)[0]
             name = f"{PREFIX}{first['loc'][0]}".upper()
             raise InputError(
-                f"The setting {name} is {masked_urls(repr(first['input']))}: {first['msg']}.",
+                f"The setting {name} is {_shown(first['input'])}: {first['msg']}.",
                 "Set it to what it may be, or unset it.",
             ) from None
+
+
+def _shown(value: object) -> str:
+    """Write a value without secrets: a password may also stand in what is no address."""
+    text = repr(value)
+    return MASK if "@" in text and "://" not in text else masked_urls(text)
 
 
 def home() -> Path:

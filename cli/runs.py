@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
-from ..settings import home
-from ..store.runs import STATUSES, ListedRun, RunStatus, list_runs
+from ..store.runs import STATUSES, ListedRun, RunStatus, list_runs, place_of_runs
 from ..text import dollars, duration, one_line, plural
 from .command import AsJson
 from .terminal.printing import print_json, print_table, print_text
@@ -44,7 +43,9 @@ def runs(
         print_table(_HEADER, map(_row, shown), right=_RIGHT)
         _print_hints(shown, more=more)
     else:
-        print_text("No run matches." if words or wanted else f"No run is stored in {home()}.")
+        print_text(
+            "No run matches." if words or wanted else f"No run is stored in {place_of_runs()}."
+        )
     return 0
 
 

@@ -20,6 +20,7 @@ from ..plan.compile import CompiledPlan
 from ..plan.task_ir import TaskIR, TierName, is_orchestrated
 from ..settings import home, home_variable
 from ..store.protocol import RunStore
+from ..store.runs import store_address
 from ..toolsets.catalogue import (
     Catalogue,
     ToolsetSource,
@@ -165,12 +166,12 @@ def check_storage() -> None:
 def _folders() -> list[tuple[Path, str]]:
     """Return the folders, and what names others in their places."""
     settings = get_current_settings()
-    own = (home() / "runs", home_variable())
+    own = [] if store_address() else [(home() / "runs", home_variable())]
     results, path = settings.results, settings.results.local_storage_path
     if results.default_storage_block is not None:
-        return [own]
+        return own
     is_prefects = settings.home in path.parents
-    return [own, (path, "PREFECT_HOME" if is_prefects else "PREFECT_LOCAL_STORAGE_PATH")]
+    return [*own, (path, "PREFECT_HOME" if is_prefects else "PREFECT_LOCAL_STORAGE_PATH")]
 
 
 LISTING_S = 60.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, cast
 
 from prefect.client.schemas.objects import FlowRun, State
@@ -91,9 +93,11 @@ async def swarm(
     run = open_run(str(flow_run.id))
     desk = desk_of(run)
     await _look_for_folder(run, desk.flow_run, options)
+    taken, loop = asyncio.Event(), asyncio.get_running_loop()
+    lost = partial(loop.call_soon_threadsafe, taken.set)
     try:
         # The heartbeats end before the run is suspended: one that came later would be missed.
-        with run.exclusive(), steady_clock(run), beating():
+        with run.exclusive(lost), steady_clock(run), beating():
             run.remove_temporary_files()
             plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
@@ -101,7 +105,7 @@ async def swarm(
             await note_place(desk.flow_run, this_place(run))
             await desk.take_answers()
             try:
-                return await _execute(run, desk, objective, plan, options)
+                return await _execute(run, desk, objective, plan, options, taken)
             except RunWaitingError as error:
                 waiting, suspended = error, leave(desk, error)
         return _in_place_of_result(await report_suspended(desk, suspended, waiting))
@@ -125,13 +129,18 @@ async def _look_for_folder(run: RunStore, flow_run: FlowRun, options: SwarmOptio
 
 
 async def _execute(
-    folder: RunStore, desk: FormDesk, objective: str, plan: TaskIR | None, options: SwarmOptions
+    folder: RunStore,
+    desk: FormDesk,
+    objective: str,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+    taken: asyncio.Event,
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     options = await _with_policy(options)
     async with (
         without_orphaned_task_runs(flow_run_id),
-        cancelled_on_server(current_control(), flow_run_id) as own,
+        cancelled_on_server(current_control(), flow_run_id, taken) as own,
     ):
         control = replace(own, ask_person=asker_of(desk, own))
         run = Run(folder, flow_run_id, objective, plan, options, control)

@@ -92,6 +92,10 @@ class FiledRun(RunFiles):
             OSError: It isn't there, or can't be shared.
         """
 
+    @abstractmethod
+    def running_s(self) -> float | None:
+        """Return the seconds since who executes the run began to; None if nobody does."""
+
     def place(self, what: Kept = "", key: str = "") -> str:
         """Return where something is, or would be, kept."""
         return self.where(name_of(what, key))

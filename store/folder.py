@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -114,6 +115,14 @@ class RunFolder(FolderReader, FiledRun):
     def is_executed(self) -> bool:
         """Say whether a process of this machine holds the run's lock."""
         return is_locked(self)
+
+    def running_s(self) -> float | None:
+        """Return the seconds since who holds the run's lock took it; None if nobody does."""
+        if not self.is_executed():
+            return None
+        with suppress(OSError):
+            return max(0.0, time.time() - self.files.state(LOCK).st_mtime)
+        return 0.0
 
     def texts(self) -> Iterator[str]:
         """Yield what each file holds; links are no files of the run."""

@@ -147,8 +147,8 @@ class PostgresFiles:
         Raises:
             FileExistsError: It is there.
         """
-        values = {"data": self._checked(name, data)}
-        if not self._write(_CREATE, name, again=_CREATE_AGAIN, by_others=True, **values):
+        data = self._checked(name, data)
+        if not self._write(_CREATE, name, again=_CREATE_AGAIN, by_others=True, data=data):
             raise FileExistsError(errno.EEXIST, "it is there", name)
 
     def append_line(self, name: str, line: str, *, durable: bool = False) -> None:
@@ -160,7 +160,7 @@ class PostgresFiles:
         """Remove a file; nothing is wrong where there is none."""
         self._write(_REMOVE, name)
 
-    def prune(self, folder: str = "") -> None:
+    def prune(self, folder: str) -> None:
         """Do nothing: there are no folders without files."""
 
     def share(self, name: str, source: PostgresFiles) -> bool:

@@ -13,6 +13,7 @@ from ..errors import StorageError
 
 try:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 
     from ..host.postgres import (
         Connection,
@@ -272,5 +273,5 @@ def _may_pass(error: psycopg.Error) -> bool:
 
 def _given(dsn: str) -> dict[str, Any]:
     """Return what is set of a connection unless its address says otherwise."""
-    named = psycopg.conninfo.conninfo_to_dict(dsn)
+    named = conninfo_to_dict(dsn)
     return {name: value for name, value in _KEEPALIVE.items() if name not in named}

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from ..data_types import Count, Finite, Moment, moment_of
+from ..errors import RunNotFoundError
 from ..plan.ids import is_step_id, parent_of
-from ..settings import home
-from ..untrusted.folder import MOST_TEXT_BYTES, FolderReader, UntrustedFolder, damage_of
+from ..settings import SwarmSettings, home
+from ..untrusted.folder import MOST_TEXT_BYTES, damage_of
 from ..untrusted.json_text import STEP_ID, read_object
+from .filed_run import FiledRun
 from .folder import RunFolder
 from .layout import ABOUT, PLAN, RESULT, name_of
-from .lock import LOCK, is_locked
+from .lock import LOCK
 from .protocol import RunStore
+
+if TYPE_CHECKING:
+    from .postgres import PostgresRun, StoredBeginning
 
 __all__ = [
     "STATUSES",
@@ -31,8 +36,28 @@ __all__ = [
     "list_runs",
     "open_listed",
     "open_run",
+    "place_of_runs",
+    "store_address",
     "stored_runs",
 ]
+
+
+@lru_cache(maxsize=1)
+def store_address() -> str:
+    """Return the address of the database that runs are stored in; "" if they are in a folder.
+
+    Remembered, because reading the settings takes longer than a small write does.
+    """
+    return SwarmSettings().store or ""
+
+
+def place_of_runs() -> str:
+    """Return where runs are stored, for a person who looks for them."""
+    if dsn := store_address():
+        from .postgres_server import server_at
+
+        return str(server_at(dsn))
+    return str(home())
 
 
 def open_run(flow_run_id: str) -> RunStore:
@@ -40,7 +65,10 @@ def open_run(flow_run_id: str) -> RunStore:
 
     Raises:
         RunNotFoundError: No run can have such a name.
+        StorageError: Runs are in a database whose driver isn't installed.
     """
+    if dsn := store_address():
+        return _database().of(dsn, flow_run_id)
     return RunFolder.of(flow_run_id)
 
 
@@ -51,8 +79,20 @@ def find_run(name: str) -> RunStore:
         RunDamagedError: What is kept of it doesn't say which flow run it was, and the name
             doesn't; or it isn't safe to read.
         RunNotFoundError: There is none.
+        StorageError: Runs are in a database that can't be reached.
     """
-    return RunFolder.find(name)
+    if not (dsn := store_address()):
+        return RunFolder.find(name)
+    try:
+        return _database().find(dsn, name)
+    except RunNotFoundError as error:
+        with suppress(RunNotFoundError):
+            here = RunFolder.find(name)
+            raise RunNotFoundError(
+                f"{error.problem.rstrip('.')}; it is in {here.folder}.",
+                f"Bring it to the store: prefect-swarm runs --move {here.run_id}",
+            ) from None
+        raise
 
 
 def stored_runs() -> tuple[RunStore, ...]:
@@ -60,7 +100,11 @@ def stored_runs() -> tuple[RunStore, ...]:
 
     Raises:
         OSError: They can't be listed.
+        StorageError: They are in a database that can't be reached.
     """
+    if dsn := store_address():
+        runs = (found.run for found in _database().all(dsn, _HEAD))
+        return tuple(sorted(runs, key=lambda run: run.run_id))
     folder = _runs_folder()
     if not folder.is_dir():
         return ()
@@ -69,6 +113,8 @@ def stored_runs() -> tuple[RunStore, ...]:
 
 def open_listed(run: ListedRun) -> RunStore:
     """Return the store of a run that was listed."""
+    if dsn := store_address():
+        return _database().of(dsn, run.run_id)
     return RunFolder(_runs_folder() / run.run_id)
 
 
@@ -77,9 +123,16 @@ def _runs_folder() -> Path:
     return home() / "runs"
 
 
+def _database() -> type[PostgresRun]:
+    # Only who has runs in a database needs its driver.
+    from .postgres import PostgresRun
+
+    return PostgresRun
+
+
 RunStatus = Literal["completed", "partial", "failed", "running", "waiting", "stopped", "damaged"]
-"""`stopped`: it has not ended, and no process of this machine executes it. `waiting`: neither, and
-a person hasn't answered yet what it asks."""
+"""`stopped`: it has not ended, and no process that can be seen from here executes it. `waiting`:
+neither, and a person hasn't answered yet what it asks."""
 STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 
 # Results are written with their status near the beginning; the rest may be megabytes.
@@ -121,17 +174,26 @@ class ListedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """What is known of a run before its result is looked at."""
+    """What is known of a run before its result is looked at.
 
-    folder: Path
+    Attributes:
+        head: The first bytes of its result, where they were read together with the rest.
+    """
+
+    run: FiledRun
     started_at: float
     objective: str = ""
     flow_run_id: str = ""
     damage: str = ""
+    head: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        return _written(self.run.run_id)
 
     def ended(self, status: RunStatus, damage: str = "", **figures: Any) -> ListedRun:
         return ListedRun(
-            _written(self.folder.name),
+            self.name,
             status,
             self.started_at,
             self.objective,
@@ -152,14 +214,15 @@ def list_runs(
     Args:
         words: All of them have to be in the objective or the id, in any case.
         statuses: The run has one of these; any, if there are none.
-        folder: Holds a folder for each run; the data folder's own if it is left out.
+        folder: Holds a folder for each run; if it is left out, the runs are where they are stored.
+
+    Raises:
+        StorageError: They are in a database that can't be reached.
     """
-    started = sorted(
-        _beginnings(folder or _runs_folder()), key=lambda run: (-run.started_at, run.folder.name)
-    )
+    started = sorted(_beginnings(folder), key=lambda run: (-run.started_at, run.name))
     wanted = [word.casefold() for word in words]
     for run in started:
-        text = f"{run.objective}\n{_written(run.folder.name)}\n{run.flow_run_id}".casefold()
+        text = f"{run.objective}\n{run.name}\n{run.flow_run_id}".casefold()
         if not all(word in text for word in wanted) or not _may_have(run, statuses):
             continue
         listed = _listed(run)
@@ -167,34 +230,49 @@ def list_runs(
             yield listed
 
 
-def _beginnings(folder: Path) -> Iterator[_Beginning]:
+def _beginnings(folder: Path | None) -> Iterator[_Beginning]:
+    if folder is None and (dsn := store_address()):
+        yield from map(_of_database, _database().all(dsn, _HEAD))
+        return
     try:
-        entries = list(os.scandir(folder))
+        entries = list(os.scandir(folder or _runs_folder()))
     except (FileNotFoundError, NotADirectoryError):
         return
     for entry in entries:
         if entry.name.startswith(".") or not entry.is_dir():
             continue
-        if (run := _beginning(Path(entry.path))) is not None:
+        if (run := _of_folder(Path(entry.path))) is not None:
             yield run
 
 
-def _beginning(folder: Path) -> _Beginning | None:
-    """Read how a run began; None if the folder has no run, only a lock that was once held."""
-    path = folder / ABOUT
-    if _written(folder.name) != folder.name:
-        return _Beginning(folder, _changed_at(folder), damage="the folder's name is not UTF-8")
+def _of_database(found: StoredBeginning) -> _Beginning:
+    run, created_at, head = found.run, found.created_at, found.head or b""
+    if found.about is None:
+        return _Beginning(run, created_at, damage=f"{run.where(ABOUT)} is missing", head=head)
     try:
-        about = _read(folder, ABOUT, _About)
+        about = _About.model_validate(read_object(found.about))
+    except ValueError as error:
+        damage = f"{run.where(ABOUT)}: {damage_of(error)}"
+        return _Beginning(run, created_at, damage=damage, head=head)
+    return _Beginning(run, about.started_at, about.objective, about.flow_run_id, head=head)
+
+
+def _of_folder(folder: Path) -> _Beginning | None:
+    """Read how a run began; None if the folder has no run, only a lock that was once held."""
+    run = RunFolder(folder)
+    if _written(folder.name) != folder.name:
+        return _Beginning(run, _changed_at(folder), damage="the folder's name is not UTF-8")
+    try:
+        about = _read(run, ABOUT, _About)
     except FileNotFoundError:
-        if not any(name != LOCK for name in _names(folder)):
+        if not any(name != LOCK for name in _names(run)):
             return None
-        damage = f"{path} is missing"
+        damage = f"{run.where(ABOUT)} is missing"
     except (OSError, ValueError) as error:
-        damage = f"{path}: {damage_of(error)}"
+        damage = f"{run.where(ABOUT)}: {damage_of(error)}"
     else:
-        return _Beginning(folder, about.started_at, about.objective, about.flow_run_id)
-    return _Beginning(folder, _changed_at(folder), damage=damage)
+        return _Beginning(run, about.started_at, about.objective, about.flow_run_id)
+    return _Beginning(run, _changed_at(folder), damage=damage)
 
 
 def _may_have(run: _Beginning, statuses: frozenset[RunStatus]) -> bool:
@@ -202,19 +280,18 @@ def _may_have(run: _Beginning, statuses: frozenset[RunStatus]) -> bool:
     if not statuses or "damaged" in statuses or run.damage:
         return True
     try:
-        with UntrustedFolder(run.folder).opened(RESULT) as file:
-            found = _STATUS.search(file.read(_HEAD))
+        head = run.run.files.head(RESULT, _HEAD) if run.head is None else run.head
     except OSError:
         return True
+    found = _STATUS.search(head)
     return found is None or found[1].decode() in statuses
 
 
 def _listed(run: _Beginning) -> ListedRun:
     if run.damage:
         return run.ended("damaged", run.damage)
-    path = run.folder / RESULT
     try:
-        result = _read(run.folder, RESULT, _Result)
+        result = _read(run.run, RESULT, _Result)
         parents = {step.parent for step in result.steps}
         instances = [step for step in result.steps if step.parent and step.id not in parents]
         return run.ended(
@@ -230,29 +307,27 @@ def _listed(run: _Beginning) -> ListedRun:
     except FileNotFoundError:
         return _unfinished(run)
     except (OSError, ValueError) as error:
-        return run.ended("damaged", f"{path}: {damage_of(error)}")
+        return run.ended("damaged", f"{run.run.where(RESULT)}: {damage_of(error)}")
 
 
 def _unfinished(run: _Beginning) -> ListedRun:
     """Return how far a run without a result is, by its plan and the outputs that are there."""
     steps = done = instances = None
     with suppress(OSError, ValueError):
-        steps = len(_read(run.folder, PLAN, _Plan).steps)
-        made = [name.removesuffix(".txt") for name in _names(run.folder, name_of("output"))]
+        steps = len(_read(run.run, PLAN, _Plan).steps)
+        made = [name.removesuffix(".txt") for name in _names(run.run, name_of("output"))]
         done = sum(STEP_ID.fullmatch(name) is not None for name in made)
         parents = {name: parent_of(name) for name in made if is_step_id(name)}
         with_members = {*parents.values()}
         instances = sum(name not in with_members for name, parent in parents.items() if parent)
-    if is_locked(FolderReader(run.folder)):
-        # The lock is written when it is taken.
-        running_s = max(0.0, time.time() - _changed_at(run.folder / LOCK))
+    if (running_s := run.run.running_s()) is not None:
         return run.ended(
             "running", steps=steps, done=done, instances_done=instances, running_s=running_s
         )
     try:
-        asks = _asks(run.folder)
+        asks = _asks(run.run)
     except OSError as error:
-        return run.ended("damaged", f"{run.folder}: {damage_of(error)}")
+        return run.ended("damaged", f"{run.run.where()}: {damage_of(error)}")
     status: RunStatus = "waiting" if asks else "stopped"
     return run.ended(status, steps=steps, done=done, instances_done=instances)
 
@@ -298,27 +373,25 @@ class _Plan(_Read):
 _M = TypeVar("_M", bound=_Read)
 
 
-def _read(folder: Path, name: str, model: type[_M]) -> _M:
+def _read(run: FiledRun, name: str, model: type[_M]) -> _M:
     """Read a file of a run.
 
     Raises:
         OSError: The file can't be read.
         ValueError: It is not JSON, not UTF-8, or something else.
     """
-    data = UntrustedFolder(folder).read(name, MOST_TEXT_BYTES)
-    return model.model_validate(read_object(data))
+    return model.model_validate(read_object(run.files.read(name, MOST_TEXT_BYTES)))
 
 
-def _asks(folder: Path) -> bool:
+def _asks(run: FiledRun) -> bool:
     """Whether a run has a question without an answer."""
-    files = UntrustedFolder(folder)
-    asked, answered = files.names(name_of("question")), set(files.names(name_of("answer")))
+    asked, answered = run.files.names(name_of("question")), set(run.files.names(name_of("answer")))
     return any(name not in answered for name in asked if not name.startswith("."))
 
 
-def _names(folder: Path, inner: str = "") -> list[str]:
+def _names(run: FiledRun, inner: str = "") -> list[str]:
     with suppress(OSError):
-        return UntrustedFolder(folder).names(inner)
+        return run.files.names(inner)
     return []
 
 

@@ -15,6 +15,8 @@ from hypothesis import settings
 from left_open import close_leaked_files
 from longest_files import LONGEST
 from new_database import keep_new_database, kept_database
+from postgres_server import postgres_server
+from runs_database import runs_in_database
 
 _FORGOTTEN = (
     "COLUMNS",
@@ -96,3 +98,23 @@ def swarm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     yield folder
     if store := sys.modules.get("prefect_swarm.memory.store"):
         store.close_stores()
+
+
+@pytest.fixture(scope="session")
+def postgres_and_its_folder() -> Iterator[tuple[str, Path]]:
+    """The address of a PostgreSQL server that all tests of a session share, and its data folder."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_and_its_folder: tuple[str, Path]) -> str:
+    """The address of a PostgreSQL server that all tests of a session share."""
+    return postgres_and_its_folder[0]
+
+
+@pytest.fixture
+def runs_database(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An empty database that runs are stored in; its address."""
+    with runs_in_database(postgres, monkeypatch) as address:
+        yield address

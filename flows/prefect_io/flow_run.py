@@ -69,14 +69,19 @@ _PATIENCE = 12
 
 
 @asynccontextmanager
-async def cancelled_on_server(control: RunControl, flow_run_id: str) -> AsyncGenerator[RunControl]:
+async def cancelled_on_server(
+    control: RunControl, flow_run_id: str, taken: asyncio.Event | None = None
+) -> AsyncGenerator[RunControl]:
     """Give a run a control of its own, which is also cancelled when the server says so.
+
+    So it is when it is `taken`: another process goes on with the run.
 
     It is the run's own because several runs may share the control around them.
     """
     own = replace(control, cancel=asyncio.Event())
     tasks = (
         asyncio.create_task(_pass_on(control.cancel, own.cancel)),
+        asyncio.create_task(_pass_on(taken or asyncio.Event(), own.cancel)),
         asyncio.create_task(_watch(UUID(flow_run_id), own.cancel)),
     )
     try:

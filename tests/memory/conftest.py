@@ -1,4 +1,4 @@
-"""Where the memory's tests keep what they write: a folder, or a PostgreSQL server."""
+"""Where the memory's tests keep what they write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from postgres_server import postgres_server
 
 _IN_MEMORY = Path("/dev/shm")  # noqa: S108
 
@@ -21,16 +20,3 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="prefect-swarm-", dir=_IN_MEMORY) as folder:
         yield Path(folder)
-
-
-@pytest.fixture(scope="session")
-def postgres_and_its_folder() -> Iterator[tuple[str, Path]]:
-    """The address of a server that all tests of a session share, and its data folder."""
-    with postgres_server() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def postgres(postgres_and_its_folder: tuple[str, Path]) -> str:
-    """The address of a server that all tests of a session share."""
-    return postgres_and_its_folder[0]
