@@ -30,9 +30,9 @@ from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.settings import home
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
 from prefect_swarm.store.result import RunFailedError
+from prefect_swarm.store.runs import find_run, store_address
 from prefect_swarm.toolsets.catalogue import marked
 from pydantic import BaseModel
 from pydantic_ai.messages import (
@@ -97,12 +97,14 @@ class Process:
         """Do what is ordered; return 4 if it waits for a person."""
         order = self.order
         self.moments.watch()
+        if store_address():
+            self._watch_store()
         if order.do == "answer":
             answer = Answer(question=order.question, verdict=order.verdict, at=time.time())
-            Approvals(RunFolder.find(order.run)).answer(answer)
+            Approvals(find_run(order.run)).answer(answer)
             return 0
         if order.do == "edit":
-            edit(Approvals(RunFolder.find(order.run)), order.plan or {})
+            edit(Approvals(find_run(order.run)), order.plan or {})
             return 0
         try:
             with (
@@ -115,6 +117,25 @@ class Process:
         except RunFailedError:
             return 1
         return 0
+
+    def _watch_store(self) -> None:
+        """Count each statement but the renewals of a lease, which end soon where it is killed."""
+        from prefect_swarm.store import lease
+        from prefect_swarm.store.postgres_server import StoreServer
+
+        lease.HEARTBEAT_S, lease.LEASE_S = 0.2, 2.0
+        rows = StoreServer.rows
+
+        def counted(server: StoreServer, query: str, *values: Any, **more: Any) -> Any:
+            if more.get("patience_s") == 0:
+                return rows(server, query, *values, **more)
+            what = query.partition("acted AS (")[2][:40] or query[:40]
+            self.moments.at(f"do {what}")
+            found = rows(server, query, *values, **more)
+            self.moments.at(f"done {what}")
+            return found
+
+        StoreServer.rows = counted  # type: ignore[method-assign]
 
     def _run(self) -> Coroutine[Any, Any, Any]:
         order = self.order

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from prefect.settings import get_current_settings
 from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.filed_run import FiledRun
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Question
 
@@ -170,12 +171,12 @@ class Story:
             return (self.folder / name).read_text("utf-8").splitlines()
         return []
 
-    def begun(self) -> list[RunFolder]:
+    def begun(self) -> list[FiledRun]:
         """Return the runs that have begun. Who is killed before that begins another one."""
         folders = (RunFolder(path) for path in (self.folder / "swarm" / "runs").glob("*"))
         return [run for run in folders if run.about()]
 
-    def own(self) -> list[RunFolder]:
+    def own(self) -> list[FiledRun]:
         """Return the runs that are killed."""
         return self.begun()
 
@@ -185,7 +186,7 @@ class Story:
             return ()
         return [question for run in self.begun() for question in Approvals(run).pending()]
 
-    def decided(self, run: RunFolder) -> dict[str, str]:
+    def decided(self, run: FiledRun) -> dict[str, str]:
         """Return what was decided, by question; withdrawn questions are left out."""
         approvals = Approvals(run)
         answers = (approvals.answer_to(question.id) for question in approvals.questions())
