@@ -34,13 +34,13 @@ Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 _SHOWN = ("host", "port", "dbname")
 
 
-def open_connection(dsn: str, **given: Any) -> Connection:
+def open_connection(dsn: str, **parameters: Any) -> Connection:
     """Open a connection in UTF-8 in which each statement is a transaction of its own.
 
     Raises:
         psycopg.Error: The server can't be reached, or refuses.
     """
-    connection = psycopg.connect(dsn, autocommit=True, client_encoding="utf8", **given)
+    connection = psycopg.connect(dsn, autocommit=True, client_encoding="utf8", **parameters)
     # Stricter levels take their snapshot before a lock is waited for, so they see old data.
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     return connection

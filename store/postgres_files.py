@@ -183,11 +183,11 @@ class PostgresFiles:
         if lease is not None and lease.is_lost:
             raise taken_error(self.server, self.run_id)
         who = _BY_OWNER if lease else _BY_ANYBODY if by_others else _BY_NOBODY
-        given = {**values, "run": self.run_id, "name": name, "token": lease and lease.token}
+        filled = {**values, "run": self.run_id, "name": name, "token": lease and lease.token}
         for _ in range(2):
             statement = _statement(who, action, is_synced=is_synced)
             repeated = _statement(who, again, is_synced=is_synced) if again else ""
-            ((allowed, done),) = self.server.rows(statement, given, again=repeated)
+            ((allowed, done),) = self.server.rows(statement, filled, again=repeated)
             if allowed:
                 return bool(done)
             if lease is not None:

@@ -94,7 +94,7 @@ class StoreServer:
     def __init__(self, dsn: str, schema: str = SCHEMA) -> None:
         self.dsn, self.schema = dsn, schema
         self._quoted = quote_name(schema)
-        self._pool = ConnectionPool(lambda: open_connection(dsn, **_given(dsn)), _CONNECTIONS)
+        self._pool = ConnectionPool(lambda: open_connection(dsn, **_unless_named(dsn)), _CONNECTIONS)
         self._is_ready = self._is_up = self._is_waited_for = False
 
     def __str__(self) -> str:
@@ -271,7 +271,7 @@ def _may_pass(error: psycopg.Error) -> bool:
     return isinstance(error, psycopg.OperationalError) and not isinstance(error, _ANSWERED)
 
 
-def _given(dsn: str) -> dict[str, Any]:
+def _unless_named(dsn: str) -> dict[str, Any]:
     """Return what is set of a connection unless its address says otherwise."""
     named = conninfo_to_dict(dsn)
     return {name: value for name, value in _KEEPALIVE.items() if name not in named}

@@ -8,17 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from flow_runs import plan_of
+from prefect.exceptions import Abort
 from prefect_swarm.cli.app import app
 from prefect_swarm.errors import ExitCode
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import RunWaitingError
-from prefect_swarm.store.runs import find_run
+from prefect_swarm.store.runs import find_run, stored_runs
 from scripted import Script, scripted
-from two_machines import Machines
+from two_machines import Machines, flow_run_of
 from typer.testing import CliRunner, Result
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server", "runs_database")]
@@ -100,3 +102,31 @@ def test_a_run_of_one_home_is_edited_and_forked_in_another(
         call("resume", fork)
         assert store_of(fork).output("S1") == store_of(run_id).output("S1")
         assert "S2" in call("diff", run_id, fork).stdout
+
+
+def test_a_run_that_another_process_takes_over_stops_and_stays_that_ones(
+    runs_database: str, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prefect_swarm.store.lease.HEARTBEAT_S", 0.1)
+    machines.be("oak")
+    plan = plan_of({"id": "S1"}, {"id": "S2"})
+    take = "UPDATE prefect_swarm_runs.runs SET token = token + 1, owner = 'elm process 1 x'"
+
+    async def work() -> None:
+        script = Script(together=3)  # No request is ever answered.
+        with scripted(script):
+            going = asyncio.create_task(
+                swarm(plan.objective, plan=plan, options=SwarmOptions(memory=False))
+            )
+            while len(script.prompts) < 2:
+                await asyncio.sleep(0)
+            with psycopg.connect(runs_database, autocommit=True) as elm:
+                elm.execute(take.encode())
+            with pytest.raises(Abort, match="was taken over by elm process 1"):
+                await going
+
+    asyncio.run(work())
+    (run,) = stored_runs()
+    assert not run.has_result()
+    assert run.steps() == ()
+    assert flow_run_of(run.about().flow_run_id).state_name == "Running"
