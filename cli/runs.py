@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
-from ..store.runs import STATUSES, ListedRun, RunStatus, list_runs, place_of_runs
+from ..store.runs import STATUSES, ListedRun, RunStatus, list_runs, move_run, place_of_runs
 from ..text import dollars, duration, one_line, plural
 from .command import AsJson
 from .terminal.printing import print_json, print_table, print_text
@@ -31,9 +31,21 @@ def runs(
         typer.Option(metavar="STATUS", help=f"Only these: {', '.join(STATUSES)}. Repeatable."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
+    move: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Instead of a list: bring a run from the folder to the PostgreSQL store.",
+        ),
+    ] = None,
+    to: Annotated[
+        str, typer.Option(metavar="PLACE", help="Where --move brings it: `store` or `folder`.")
+    ] = "store",
     as_json: AsJson = False,
 ) -> int:
     """List the stored runs, newest first, with start, status, cost and time."""
+    if move is not None:
+        return _move(move, to, as_json=as_json)
     wanted = frozenset[RunStatus](_status(text) for text in status or ())
     found = list(islice(list_runs(tuple(words or ()), wanted), limit + 1))
     shown, more = found[:limit], len(found) > limit
@@ -46,6 +58,17 @@ def runs(
         print_text(
             "No run matches." if words or wanted else f"No run is stored in {place_of_runs()}."
         )
+    return 0
+
+
+def _move(name: str, to: str, *, as_json: bool) -> int:
+    if to not in ("store", "folder"):
+        raise InputError(f"--to got {to!r}.", "Give store or folder.")
+    run = move_run(name, to)
+    if as_json:
+        print_json({"run_id": run.run_id, "place": run.place()})
+    else:
+        print_text(f"Run {run.run_id} is in {run.place()} now.")
     return 0
 
 

@@ -7,7 +7,7 @@ import logging
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -20,6 +20,7 @@ from ..untrusted.folder import damage_of
 from ..untrusted.json_text import read_object
 from ..untrusted.opening import UnsafeFileError, is_plain_name
 from .accounts import Accounts, Booking
+from .events import RunEvent
 from .layout import (
     ABOUT,
     ACCOUNTS,
@@ -27,6 +28,8 @@ from .layout import (
     ARTIFACTS,
     INPUTS,
     KEYED,
+    LINES,
+    LOCK,
     PICTURES,
     PLAN,
     RESULT,
@@ -40,6 +43,8 @@ from .protocol import (
     DEFERRED,
     About,
     Artifact,
+    EventFeed,
+    EventWriter,
     Journal,
     Kept,
     PlanRecord,
@@ -50,7 +55,7 @@ from .result import SwarmResult
 from .run_files import RunFiles
 from .step import StepState
 
-__all__ = ["FiledRun"]
+__all__ = ["FiledRun", "copy_run"]
 
 _ADVICE: dict[Kept, str] = {
     "answer": "Remove the file; then the question can be answered again.",
@@ -83,6 +88,46 @@ class FiledRun(RunFiles):
     """
 
     __slots__ = ()
+
+    @abstractmethod
+    def other(self, run_id: str) -> FiledRun:
+        """Return another run, which is kept where this one is."""
+
+    @abstractmethod
+    def has_started(self) -> bool:
+        """Say whether anything is kept of the run."""
+
+    @abstractmethod
+    def exclusive(self, lost: Callable[[], object] = ...) -> AbstractContextManager[None]:
+        """Be the one that executes the run."""
+
+    @abstractmethod
+    def is_executed(self) -> bool:
+        """Say whether a process executes the run."""
+
+    @abstractmethod
+    def texts(self) -> Iterator[str]:
+        """Yield what each file holds."""
+
+    @abstractmethod
+    def erase(self) -> bool:
+        """Remove the run, unless a process executes it."""
+
+    @abstractmethod
+    def event_log(self) -> AbstractContextManager[EventWriter]:
+        """Open the events to append to them."""
+
+    @abstractmethod
+    def event_feed(self, start: int = 1) -> EventFeed:
+        """Return a reader of the events."""
+
+    @abstractmethod
+    def events(self, kinds: Collection[str] = ()) -> Iterator[RunEvent]:
+        """Yield the events, of all kinds or of some."""
+
+    @abstractmethod
+    def last_event(self) -> RunEvent | None:
+        """Return the last event; None if there is none."""
 
     @abstractmethod
     def share(self, name: str, source: RunStore) -> bool:
@@ -450,3 +495,28 @@ def _about(found: Mapping[str, Any]) -> About:
 def _parsed(text: str, model: type[M]) -> M:
     read_object(text)  # What readers understand differently is refused.
     return model.model_validate_json(text)
+
+
+def copy_run(source: FiledRun, target: FiledRun) -> None:
+    """Have all files of a run in the place of those of another one, the one that names it last.
+
+    Raises:
+        RunDamagedError: One can't be read, or has a name that no file may have.
+        StorageError: One can't be written.
+    """
+    names = [name for name in source.names_below() if not _is_own(name)]
+    for name in target.names_below():
+        if not _is_own(name):
+            target.remove(name)
+    for name in sorted(names, key=lambda name: (name == ABOUT, name)):
+        data = source.read_bytes(name) or b""
+        if name.endswith(LINES):
+            for line in filter(None, data.split(b"\n")):
+                target.append(name, line.decode("utf-8", "replace"), durable=True)
+        else:
+            target.write(name, data)
+
+
+def _is_own(name: str) -> bool:
+    """Whether a file belongs to the place, and not to the run: a lock, or what a kill left."""
+    return name == LOCK or any(part.startswith(".") for part in name.split("/"))

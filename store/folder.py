@@ -16,8 +16,8 @@ from ..untrusted.opening import is_plain_name
 from .event_log import EventLog, EventReader, events_of_kinds, last_event, opened_log
 from .events import RunEvent
 from .filed_run import FiledRun
-from .layout import ABOUT, EVENTS
-from .lock import LOCK, erase_unlocked, hold_lock, is_locked
+from .layout import ABOUT, EVENTS, LOCK
+from .lock import erase_unlocked, hold_lock, is_locked
 from .protocol import RunStore, is_whole_id, run_id_of
 
 __all__ = ["RunFolder"]

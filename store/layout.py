@@ -15,6 +15,8 @@ __all__ = [
     "EVENTS",
     "INPUTS",
     "KEYED",
+    "LINES",
+    "LOCK",
     "PICTURES",
     "PLAN",
     "RESULT",
@@ -27,6 +29,10 @@ __all__ = [
 ]
 
 ABOUT, ACCOUNTS, EVENTS = "run.json", "accounts.jsonl", "events.jsonl"
+LINES = ".jsonl"
+"""How files end that lines are appended to."""
+LOCK = "lock"
+"""The file that a process holds as long as it executes a run of a folder."""
 PLAN, RESULT, INPUTS, AGAIN = "plan.json", "result.json", "inputs.json", "again.json"
 SINGLE: dict[RecordKind, str] = {
     "exploration": "explored",

@@ -14,11 +14,10 @@ from ..errors import RunAliveError
 from ..files import make_folder, process_lives
 from ..untrusted.folder import FolderReader
 from ..untrusted.opening import UnsafeFileError
+from .layout import LOCK
 
-__all__ = ["LOCK", "erase_unlocked", "hold_lock", "is_locked"]
+__all__ = ["erase_unlocked", "hold_lock", "is_locked"]
 
-LOCK = "lock"
-"""The file that a process holds as long as it executes the run."""
 _PID_CHARS = 20
 _PID_BYTES = 32
 _held: ContextVar[frozenset[str]] = ContextVar("swarm_held_runs", default=frozenset())

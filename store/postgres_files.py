@@ -9,14 +9,12 @@ from uuid import uuid4
 from ..errors import RunAliveError, StorageError
 from ..untrusted.folder import MOST_BYTES
 from ..untrusted.opening import UnsafeFileError, parts_of
-from .layout import ARTIFACTS, PICTURES, TOOL_STATE
+from .layout import ARTIFACTS, LINES, PICTURES, TOOL_STATE
 from .lease import ADD_RUN, Lease, taken_error, token_here
 from .postgres_server import StoreServer, package_version
 
-__all__ = ["LINES", "MOST_ATTACHED_BYTES", "PostgresFiles"]
+__all__ = ["MOST_ATTACHED_BYTES", "PostgresFiles"]
 
-LINES = ".jsonl"
-"""How files end whose lines are rows of their own."""
 MOST_ATTACHED_BYTES = 8 << 20
 """Bytes of a file that an attempt or a tool leaves."""
 _ATTACHED = tuple(f"{folder}/" for folder in (ARTIFACTS, PICTURES, TOOL_STATE))

@@ -94,7 +94,9 @@ class StoreServer:
     def __init__(self, dsn: str, schema: str = SCHEMA) -> None:
         self.dsn, self.schema = dsn, schema
         self._quoted = quote_name(schema)
-        self._pool = ConnectionPool(lambda: open_connection(dsn, **_unless_named(dsn)), _CONNECTIONS)
+        self._pool = ConnectionPool(
+            lambda: open_connection(dsn, **_unless_named(dsn)), _CONNECTIONS
+        )
         self._is_ready = self._is_up = self._is_waited_for = False
 
     def __str__(self) -> str:
@@ -135,6 +137,9 @@ class StoreServer:
         """Close what is open; the next statement opens it again."""
         self._pool.close()
 
+    def _open(self) -> Connection:
+        return open_connection(self.dsn, **_unless_named(self.dsn))
+
     def _do(self, work: Callable[[Connection, int], _T], patience_s: float) -> _T:
         end, pause, number = time.monotonic() + patience_s, _FIRST_PAUSE_S, 0
         while True:
@@ -165,6 +170,13 @@ class StoreServer:
             else:
                 self._is_up, self._is_waited_for = True, False
                 return found
+
+    def _say_that_it_waits(self, error: psycopg.Error, patience_s: float) -> None:
+        with self._lock:
+            is_said, self._is_waited_for = self._is_waited_for, True
+        if not is_said:
+            problem = self._problem(error).problem
+            _logger.warning("%s It is waited for, up to %.0f s.", problem, patience_s)
 
     def _make_ready(self, connection: Connection) -> None:
         """Have the tables as this version knows them."""

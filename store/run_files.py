@@ -103,9 +103,9 @@ class RunFiles(FileReader):
             raise storage_error(Path(self.where(name)), len(data), error) from error
 
     def append(
-        self, name: str, content: BaseModel | dict[str, Any], *, durable: bool = False
+        self, name: str, content: BaseModel | dict[str, Any] | str, *, durable: bool = False
     ) -> None:
-        """Add a line of JSON to a file.
+        """Add a line to a file, of JSON where it isn't a text.
 
         Args:
             durable: Whether it is on the disk when this returns, whatever becomes of the machine.
@@ -113,7 +113,10 @@ class RunFiles(FileReader):
         Raises:
             StorageError: It can't be written.
         """
-        line = content.model_dump_json() if isinstance(content, BaseModel) else json.dumps(content)
+        if isinstance(content, BaseModel):
+            line = content.model_dump_json()
+        else:
+            line = content if isinstance(content, str) else json.dumps(content)
         try:
             self.files.append_line(name, line, durable=durable)
         except OSError as error:

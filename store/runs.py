@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict
 
 from ..data_types import Count, Finite, Moment, moment_of
-from ..errors import RunNotFoundError
+from ..errors import InputError, RunNotFoundError, StorageError
 from ..plan.ids import is_step_id, parent_of
-from ..settings import SwarmSettings, home
+from ..settings import PREFIX, SwarmSettings, home
 from ..untrusted.folder import MOST_TEXT_BYTES, damage_of
 from ..untrusted.json_text import STEP_ID, read_object
-from .filed_run import FiledRun
+from .filed_run import FiledRun, copy_run
 from .folder import RunFolder
-from .layout import ABOUT, PLAN, RESULT, name_of
-from .lock import LOCK
+from .layout import ABOUT, LOCK, PLAN, RESULT, name_of
 from .protocol import RunStore
 
 if TYPE_CHECKING:
@@ -32,14 +33,23 @@ __all__ = [
     "STATUSES",
     "ListedRun",
     "RunStatus",
+    "StoreKind",
     "find_run",
     "list_runs",
+    "move_run",
     "open_listed",
     "open_run",
     "place_of_runs",
     "store_address",
     "stored_runs",
+    "try_store",
 ]
+
+
+StoreKind = Literal["folder", "store"]
+"""Where a run may be: in the data folder, or in the database of the setting."""
+_TRIES = 10
+_SETTING = f"{PREFIX}store".upper()
 
 
 @lru_cache(maxsize=1)
@@ -86,13 +96,14 @@ def find_run(name: str) -> RunStore:
     try:
         return _database().find(dsn, name)
     except RunNotFoundError as error:
-        with suppress(RunNotFoundError):
+        try:
             here = RunFolder.find(name)
-            raise RunNotFoundError(
-                f"{error.problem.rstrip('.')}; it is in {here.folder}.",
-                f"Bring it to the store: prefect-swarm runs --move {here.run_id}",
-            ) from None
-        raise
+        except RunNotFoundError:
+            raise error from None
+        raise RunNotFoundError(
+            f"{error.problem.rstrip('.')}; it is in {here.folder}.",
+            f"Bring it to the store: prefect-swarm runs --move {here.run_id}",
+        ) from None
 
 
 def stored_runs() -> tuple[RunStore, ...]:
@@ -109,6 +120,59 @@ def stored_runs() -> tuple[RunStore, ...]:
     if not folder.is_dir():
         return ()
     return tuple(RunFolder(path) for path in sorted(folder.iterdir()) if path.is_dir())
+
+
+def move_run(name: str, where: StoreKind) -> RunStore:
+    """Bring a run, whole, from the folder to the database or back, and return it there.
+
+    What is there already of an earlier try, which was broken off, is written again. The run is
+    removed where it was only once all of it is where it is to be.
+
+    Raises:
+        InputError: No database is set, or another run of that name is there.
+        RunAliveError: A process executes it.
+        RunNotFoundError: It isn't where it would be moved from.
+        StorageError: It can't be written.
+    """
+    if not (dsn := store_address()):
+        raise InputError(
+            "No database is set to move runs to or from.",
+            f"Set {_SETTING} to the address of a PostgreSQL server.",
+        )
+    source: FiledRun = RunFolder.find(name) if where == "store" else _database().find(dsn, name)
+    target: FiledRun = (
+        _database().of(dsn, source.run_id) if where == "store" else RunFolder.of(source.run_id)
+    )
+    with source.exclusive(), target.exclusive():
+        there, here = target.about().flow_run_id, source.about().flow_run_id
+        if there not in ("", here):
+            raise InputError(
+                f"{target.where()} is flow run {there}, and {source.where()} is {here}.",
+                "Remove the one that you don't want.",
+            )
+        copy_run(source, target)
+    source.erase()
+    return target
+
+
+def try_store() -> float:
+    """Own, write, read and remove a run of no flow run; return the seconds that a write takes.
+
+    Raises:
+        StorageError: The database can't be used so.
+    """
+    run = open_run(f"doctor-{uuid4().hex}").other(f"doctor-{uuid4().hex[:8]}")
+    try:
+        with run.exclusive():
+            began = time.perf_counter()
+            for number in range(_TRIES):
+                run.write_output("S1", str(number))
+            took_s = (time.perf_counter() - began) / _TRIES
+            if run.output("S1") != str(_TRIES - 1):
+                raise StorageError(f"{run.place()} has not what was just written.", "")
+    finally:
+        run.erase()
+    return took_s
 
 
 def open_listed(run: ListedRun) -> RunStore:

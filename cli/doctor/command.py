@@ -25,7 +25,7 @@ from ...flows.prefect_io.temporary_server import configured_url
 from ...host.network import check_ca_files, check_proxies
 from ...host.system import require_llama_cpp
 from ...plan.task_ir import TIERS, TierName
-from ...store.runs import stored_runs
+from ...store.runs import place_of_runs, store_address, stored_runs, try_store
 from ...text import visible
 from ..command import AsJson
 from ..terminal.printing import print_json, print_text
@@ -69,6 +69,7 @@ def check_all(options: SwarmOptions, *, deep: bool, login: bool = False) -> list
         ("gates", check_gates),
         ("sandbox", check_sandbox),
         ("data", _data),
+        ("store", lambda: _store(deep=deep)),
         ("memory", _memory),
         ("prefect", _prefect),
         ("mcp", lambda: check_mcp(options, login=login)),
@@ -171,12 +172,27 @@ async def _try(model: Any) -> str:
 
 def _data() -> Iterable[Check]:
     folder = check_data_folder("write")
-    runs = sum(run.has_started() for run in stored_runs())
-    yield Check("data", "ok", f"{folder}, {runs} runs")
+    if store_address():
+        yield Check("data", "ok", str(folder))
+    else:
+        runs = sum(run.has_started() for run in stored_runs())
+        yield Check("data", "ok", f"{folder}, {runs} runs")
     free = shutil.disk_usage(folder).free / 1e9
     low = free < _LEAST_FREE_GB
     fix = f"Make room, or set {HOME_VARIABLE} to another disk." if low else ""
     yield Check("disk", "warn" if low else "ok", f"{free:.1f} GB free", fix)
+
+
+def _store(*, deep: bool) -> Iterable[Check]:
+    """Look at the database of the runs; deeply by a run of its own, which is removed again."""
+    if not store_address():
+        return
+    runs = len(stored_runs())
+    said = f"{place_of_runs()}, {runs} runs"
+    if deep:
+        took_s = try_store()
+        said += f"; a write takes {took_s * 1000:.1f} ms"
+    yield Check("store", "ok", said)
 
 
 def _memory() -> Iterable[Check]:

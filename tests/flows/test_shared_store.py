@@ -16,9 +16,14 @@ from prefect_swarm.cli.app import app
 from prefect_swarm.errors import ExitCode
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import RunWaitingError
-from prefect_swarm.store.runs import find_run, stored_runs
+from prefect_swarm.store.runs import find_run, store_address, stored_runs
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from runs_database import STORE
 from scripted import Script, scripted
 from two_machines import Machines, flow_run_of
 from typer.testing import CliRunner, Result
@@ -77,7 +82,7 @@ def test_a_run_of_one_home_is_seen_answered_and_resumed_in_another(machines: Mac
         assert listed["status"] == "completed"
         assert "approved by command" in call("inspect", run_id).stdout
         assert "S2" in call("watch", run_id).output
-        assert "<html" in call("report", run_id, "--output", "-").stdout
+        assert "<html" in call("report", run_id, "--html", "-").stdout
 
 
 def test_a_run_of_one_home_is_edited_and_forked_in_another(
@@ -113,13 +118,16 @@ def test_a_run_that_another_process_takes_over_stops_and_stays_that_ones(
     take = "UPDATE prefect_swarm_runs.runs SET token = token + 1, owner = 'elm process 1 x'"
 
     async def work() -> None:
-        script = Script(together=3)  # No request is ever answered.
-        with scripted(script):
-            going = asyncio.create_task(
-                swarm(plan.objective, plan=plan, options=SwarmOptions(memory=False))
-            )
-            while len(script.prompts) < 2:
-                await asyncio.sleep(0)
+        asked = asyncio.Event()
+
+        async def never(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+            asked.set()
+            return await asyncio.Future[ModelResponse]()
+
+        with override_models(worker=FunctionModel(never), orchestrator=FunctionModel(never)):
+            options = SwarmOptions(memory=False)
+            going = asyncio.create_task(swarm(plan.objective, plan=plan, options=options))
+            await asked.wait()
             with psycopg.connect(runs_database, autocommit=True) as elm:
                 elm.execute(take.encode())
             with pytest.raises(Abort, match="was taken over by elm process 1"):
@@ -130,3 +138,34 @@ def test_a_run_that_another_process_takes_over_stops_and_stays_that_ones(
     assert not run.has_result()
     assert run.steps() == ()
     assert flow_run_of(run.about().flow_run_id).state_name == "Running"
+
+
+def test_a_run_is_brought_to_the_store_and_back(
+    runs_database: str, machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with scripted(Script()) as script:
+        oak = machines.be("oak")
+        with monkeypatch.context() as patched:
+            patched.delenv(STORE)
+            store_address.cache_clear()
+            run_id = waiting_run()
+            files = RunFolder(oak / "runs" / run_id)
+            before = {name: files.read_bytes(name) for name in files.names_below()}
+        store_address.cache_clear()
+        assert run_id in call("resume", run_id, code=ExitCode.USAGE).output
+        call("runs", "--move", run_id)
+        assert not files.folder.exists()
+
+        machines.be("elm")
+        call("approve", run_id)
+        call("runs", "--move", run_id, "--to", "folder")
+        assert json.loads(call("runs", "--json").stdout)["runs"] == []
+        moved = RunFolder.find(run_id)
+        names = [name for name in before if name != "lock"]
+        assert {name: moved.read_bytes(name) for name in names if not name.endswith("l")} == {
+            name: before[name] for name in names if not name.endswith("l")
+        }
+        assert [event.number for event in moved.events()] == [*range(1, len([*moved.events()]) + 1)]
+        call("runs", "--move", run_id)
+        call("resume", run_id)
+        assert sum("do S2" not in prompt for prompt in script.prompts) == 1

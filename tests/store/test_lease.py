@@ -1,4 +1,4 @@
-"""The lease of a run in PostgreSQL: one owner, found when it is gone, and fenced when it is late."""
+"""The lease of a run in PostgreSQL: one owner, missed when it is gone, fenced when it is late."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from prefect_swarm.data_types import Frozen
 from prefect_swarm.errors import RunAliveError, RunTakenError
 from prefect_swarm.store.accounts import Booking
 from prefect_swarm.store.postgres import PostgresRun
-from prefect_swarm.store.postgres_server import SCHEMA
 from store_conformance import FORK, TOGETHER, in_processes
 
 
@@ -34,7 +33,9 @@ def run_in(address: str) -> PostgresRun:
     return PostgresRun.of(address, "abc")
 
 
-def in_owner(address: str, work: Callable[[PostgresRun, Connection], None]) -> tuple[int, Connection]:
+def in_owner(
+    address: str, work: Callable[[PostgresRun, Connection], None]
+) -> tuple[int, Connection]:
     """Do work in another process that executes the run; return its number and a way to it."""
     here, there = FORK.Pipe()
     if (child := os.fork()) == 0:
@@ -60,7 +61,7 @@ def ended(process: int) -> int:
 
 def token(address: str) -> int:
     with psycopg.connect(address) as connection:
-        found = connection.execute(f"SELECT token FROM {SCHEMA}.runs".encode()).fetchone()
+        found = connection.execute("SELECT token FROM prefect_swarm_runs.runs").fetchone()
     assert found is not None
     return found[0]
 

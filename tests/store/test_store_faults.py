@@ -1,0 +1,254 @@
+"""Writes of a run whose PostgreSQL server is away, full, or of another version."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from prefect_swarm.data_types import Frozen
+from prefect_swarm.errors import InputError, StorageError
+from prefect_swarm.settings import SwarmSettings
+from prefect_swarm.store import postgres_server
+from prefect_swarm.store.accounts import Booking
+from prefect_swarm.store.postgres import PostgresRun
+from prefect_swarm.store.postgres_files import MOST_ATTACHED_BYTES
+from prefect_swarm.store.postgres_server import MIGRATIONS, SCHEMA, StoreServer, close_servers
+from prefect_swarm.store.runs import find_run
+from runs_database import STORE
+from store_conformance import in_processes
+
+
+class Note(Frozen):
+    """Any record."""
+
+    text: str
+
+
+@pytest.fixture
+def run(runs_database: str) -> PostgresRun:
+    return PostgresRun.of(runs_database, "abc")
+
+
+@contextmanager
+def away(server: str, database: str) -> Generator[None]:
+    """Have a database refuse all connections, and lose those that it has."""
+    name = database.partition("@/")[2].partition("?")[0]
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false".encode())
+        admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        try:
+            yield
+        finally:
+            admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true".encode())
+
+
+def do(address: str, statement: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+# --- away ---------------------------------------------------------------------------------------
+
+
+def test_a_server_that_was_never_there_is_an_error_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", pytest.fail)
+    address = f"postgresql://ann:sesame@/runs?host={tmp_path}&port=5433"
+    with pytest.raises(StorageError) as caught:
+        PostgresRun.find(address, "abc")
+    assert f"host={tmp_path}" in caught.value.problem
+    assert STORE in caught.value.fix
+    assert "sesame" not in str(caught.value)
+
+
+def test_an_outage_is_waited_for_and_said_once_and_nothing_is_lost_or_doubled(
+    postgres: str, runs_database: str, run: PostgresRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.book(Booking(key="0", tokens=1))
+    waited = threading.Event()
+
+    class Waited(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "It is waited for" in record.getMessage():
+                waited.set()
+
+    logger, handler = logging.getLogger("prefect_swarm.runs"), Waited()
+    logger.addHandler(handler)
+
+    def book(number: int) -> None:
+        run.book(Booking(key=str(number), tokens=1))
+
+    try:
+        with away(postgres, runs_database):
+            threads = [threading.Thread(target=book, args=(number,)) for number in (1, 2, 3)]
+            for thread in threads:
+                thread.start()
+            assert waited.wait(30)
+        for thread in threads:
+            thread.join()
+    finally:
+        logger.removeHandler(handler)
+    assert sorted(run.accounts().open_bookings) == ["0", "1", "2", "3"]
+    assert run.accounts().spent.tokens == 4
+    assert caplog.text.count("It is waited for") == 1
+
+
+def test_a_server_that_stays_away_is_an_error_and_what_can_wait_is_written_later(
+    postgres: str, runs_database: str, run: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_server, "PATIENCE_S", 0.3)
+    run.write_output("S1", "before")
+    with away(postgres, runs_database):
+        with pytest.raises(StorageError, match="can't be used"):
+            run.book(Booking(key="1", tokens=1))
+        # From now on nothing is waited for, until it is back.
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "sleep", pytest.fail)
+            run.write_output("S1", "while it was away")
+            assert run.store_pending() == ("outputs/S1.txt",)
+    assert run.store_pending() == ()
+    assert run.output("S1") == "while it was away"
+    assert not run.accounts().open_bookings
+
+
+def test_what_was_written_when_the_connection_broke_counts_once(
+    run: PostgresRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.book(Booking(key="0", tokens=1))
+    fetch = psycopg.Cursor.fetchall
+
+    def broken_once(work: Callable[[], object]) -> object:
+        """Lose the answer to a statement that was carried out."""
+        lost: list[bool] = []
+
+        def fetchall(cursor: psycopg.Cursor[Any]) -> list[Any]:
+            if lost:
+                return fetch(cursor)
+            lost.append(True)
+            cursor.connection.pgconn.finish()
+            raise psycopg.OperationalError("the connection was lost")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(psycopg.Cursor, "fetchall", fetchall)
+            return work()
+
+    broken_once(lambda: run.book(Booking(key="1", tokens=1, is_settled=True)))
+    assert broken_once(lambda: run.create_record("message", Note(text="mine"), "1"))
+    assert not broken_once(lambda: run.create_record("message", Note(text="another's"), "1"))
+    assert run.accounts().spent.tokens == 2
+    assert run.record("message", Note, "1") == Note(text="mine")
+
+
+# --- full, too large ----------------------------------------------------------------------------
+
+
+def test_a_full_database_is_an_error_that_says_so(runs_database: str, run: PostgresRun) -> None:
+    run.write_output("S1", "before")
+    do(
+        runs_database,
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION "
+        "'could not extend file' USING ERRCODE = 'disk_full'; END $$; "
+        f"CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON {SCHEMA}.files FOR EACH ROW "
+        "EXECUTE FUNCTION full_disk()",
+    )
+    with pytest.raises(StorageError, match="could not extend file") as caught:
+        run.write_inputs({"a": "b"})
+    assert caught.value.fix == "Make room on the database's disk."
+    run.write_output("S1", "after")
+    assert run.store_pending() == ("outputs/S1.txt",)
+    do(runs_database, f"DROP TRIGGER full_disk ON {SCHEMA}.files")
+    assert run.store_pending() == ()
+    assert run.output("S1") == "after"
+
+
+def test_a_file_of_an_attempt_that_is_too_large_is_refused_and_documents_are_not(
+    run: PostgresRun,
+) -> None:
+    data = bytes(MOST_ATTACHED_BYTES + 1)
+    with pytest.raises(StorageError, match=r"artifacts/S1/1/film of run abc has 8.0 MiB"):
+        run.write_artifacts("S1", "S1.1", {"film": data})
+    run.write_output("S1", "x" * len(data))
+    assert run.output("S1") == "x" * len(data)
+
+
+# --- versions -----------------------------------------------------------------------------------
+
+
+def test_a_newer_version_of_the_store_is_refused_by_name(runs_database: str) -> None:
+    PostgresRun.of(runs_database, "abc").write_output("S1", "text")
+    close_servers()
+    do(runs_database, "INSERT INTO prefect_swarm_runs.versions VALUES (99, '9.9')")
+    with pytest.raises(StorageError, match=r"is of prefect-swarm 9\.9: its tables have version 99"):
+        PostgresRun.of(runs_database, "abc").output("S1")
+
+
+def test_an_older_version_of_the_store_is_brought_forward_with_all_that_is_in_it(
+    runs_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PostgresRun.of(runs_database, "abc").write_output("S1", "text")
+    close_servers()
+    later = [*MIGRATIONS, "ALTER TABLE @.runs ADD COLUMN note text NOT NULL DEFAULT ''"]
+    monkeypatch.setattr(postgres_server, "MIGRATIONS", later)
+    assert PostgresRun.of(runs_database, "abc").output("S1") == "text"
+    do(runs_database, "UPDATE prefect_swarm_runs.runs SET note = 'x'")
+    close_servers()
+    monkeypatch.setattr(postgres_server, "MIGRATIONS", MIGRATIONS)
+    with pytest.raises(StorageError, match=f"its tables have version {len(later)}, "):
+        PostgresRun.of(runs_database, "abc").output("S1")
+
+
+def test_what_made_a_version_never_changes() -> None:
+    made = [hashlib.sha256(" ".join(each.split()).encode()).hexdigest() for each in MIGRATIONS]
+    assert [digest[:12] for digest in made] == ["bdfc713aa092"]
+
+
+def test_of_many_processes_that_use_a_new_database_one_makes_the_tables(
+    runs_database: str,
+) -> None:
+    def write(number: int) -> bool:
+        PostgresRun(StoreServer(runs_database), f"r{number}").write_output("S1", "text")
+        return True
+
+    assert all(in_processes(write))
+    with psycopg.connect(runs_database) as connection:
+        found = connection.execute("SELECT number FROM prefect_swarm_runs.versions").fetchall()
+    assert found == [(number,) for number in range(1, len(MIGRATIONS) + 1)]
+
+
+# --- the setting --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["mysql://ann:sesame@db/runs", "ann:sesame@db/runs", "/runs"])
+def test_an_address_that_is_none_is_refused_without_its_password(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(STORE, value)
+    with pytest.raises(InputError, match=STORE) as caught:
+        SwarmSettings()
+    assert "sesame" not in str(caught.value)
+
+
+def test_the_settings_are_shown_without_the_address(runs_database: str) -> None:
+    assert runs_database not in repr(SwarmSettings())
+
+
+def test_a_run_of_the_folder_is_named_where_it_is_looked_for_in_the_store(
+    runs_database: str, swarm_home: Path
+) -> None:
+    from stored_runs import stored_run
+
+    stored_run("0192f0c47a41" + "0" * 20)
+    with pytest.raises(InputError, match=f"it is in {swarm_home}") as caught:
+        find_run("0192f0c47a41")
+    assert caught.value.fix == "Bring it to the store: prefect-swarm runs --move 0192f0c47a41"
