@@ -32,7 +32,7 @@ MADE_IN_A_CALL = {
     "plan.regular_expression": "only compiled, or asked about one character",
     "quoting": "a mark, which is small letters alone",
     "tasks.planner.program_forms": "the name of an item, escaped",
-    "store.folder": "a number, and up to nine digits",
+    "store.filed_run": "a number, and up to nine digits",
     "toolsets.mcp.session": "only compiled, to say whether it is one",
 }
 """Modules with an expression that only a call knows, and what it is."""

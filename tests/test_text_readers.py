@@ -165,7 +165,7 @@ HAS_NO_READER = {
     "evals.cases": "tries a pattern and a file's name, of bounded length",
     "cli.command": "the package's own help",
     "cli.terminal.files": "names of files, of bounded length",
-    "store.folder": "names of files and of attempts, of bounded length",
+    "store.filed_run": "names of files and of attempts, of bounded length",
     "host.bounded_work": "any patterns, in a process that is ended in time",
     "gates.pipeline": "looks for half a character",
     "tasks.planner.planned": "leaves code out of prompts; its expression is tried with all others",

@@ -39,7 +39,7 @@ __all__ = [
 HANDED_BACK = "swarm.handed_back"
 """The label that counts how often a lost run was handed back in a row."""
 _HOST, _FOLDER = "swarm.host", "swarm.folder"
-_HOME = "PREFECT_INTEGRATIONS_SWARM_HOME"
+_HOME, _STORE = "PREFECT_INTEGRATIONS_SWARM_HOME", "PREFECT_INTEGRATIONS_SWARM_STORE"
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -113,6 +113,11 @@ def lost_error(run: RunStore, flow_run_id: str, place: RunPlace, here: RunPlace)
     if not place.folder:
         problem = f"Run {run.run_id} has begun, and nothing says where: {here.folder} isn't there."
         return RunLostError(problem, f"Go on where its folder is: {resume}. {over}")
+    if place.folder.startswith("postgresql ") and not here.folder.startswith("postgresql "):
+        problem = (
+            f"Run {run.run_id} is in {place.folder}; there is none in {here.folder} on {here.host}."
+        )
+        return RunLostError(problem, f"Set {_STORE} to the address of that server. {over}")
     if place == here:
         problem = f"The folder of run {run.run_id}, {here.folder} on {here.host}, is gone."
         return RunLostError(problem, f"Put it back, and go on: {resume}. {over}")

@@ -32,6 +32,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     (r"prefect-swarm gates check letter.txt", "a package has to be there: test_own_gate does it"),
     (r"prefect-swarm doctor( --deep)?$", "it says what the machine has: tests/cli/doctor does it"),
     (r"prefect-swarm doctor --mcp \S+ --login$", "a person logs in: tests/cli/doctor does it"),
+    (
+        r"prefect-swarm runs --move",
+        "it needs a PostgreSQL server: tests/flows/test_shared_store does it",
+    ),
     (r"python pretend_model.py", "it serves until Ctrl-C: its answers are those of the stand-in"),
     (r"jq ", "the program may be missing; test_deployment reads the same fields of such a file"),
     (r"sqlite3 ", "the program may be missing: test_personas_doc asks the same"),
