@@ -33,6 +33,7 @@ from .layout import (
     PICTURES,
     PLAN,
     RESULT,
+    STEPS,
     TOOL_STATE,
     TRANSCRIPTS,
     name_of,
@@ -245,8 +246,18 @@ class FiledRun(RunFiles):
 
     def steps(self) -> tuple[StepState, ...]:
         """Return the steps that were begun or are over, in the order of their numbers."""
-        found = (self.step(name) for name in self._step_names("steps", ".json"))
+        found = (self.step(name) for name in self._step_names(STEPS, ".json"))
         return tuple(step for step in found if step is not None)
+
+    def steps_of(self, contents: Mapping[str, bytes]) -> tuple[StepState, ...]:
+        """Return steps whose files were read together, in the order of their numbers."""
+        found: list[StepState] = []
+        names = {name: name.partition("/")[2].removesuffix(".json") for name in contents}
+        steps = {step: name for name, step in names.items() if is_step_id(step)}
+        for step in sorted(steps, key=sort_key):
+            with self.readable(name := steps[step]):
+                found.append(_parsed(contents[name].decode(), StepState))
+        return tuple(found)
 
     def forget_step(self, name: str) -> None:
         """Remove a step and then its output: one without a step counts for nothing."""

@@ -21,6 +21,7 @@ __all__ = [
     "PLAN",
     "RESULT",
     "SINGLE",
+    "STEPS",
     "TOOL_STATE",
     "TRANSCRIPTS",
     "name_of",
@@ -55,13 +56,13 @@ KEYED: dict[RecordKind, str] = {
 }
 """Records that have a folder for each kind, with a file a key."""
 ARTIFACTS, PICTURES, TOOL_STATE = "artifacts", "calls/pictures", "python"
-TRANSCRIPTS = "transcripts"
+STEPS, TRANSCRIPTS = "steps", "transcripts"
 _NAME_CHARS = 120
 
 
 def step_file(step: str) -> str:
     """Return the file of a step with its attempts."""
-    return f"steps/{step}.json"
+    return f"{STEPS}/{step}.json"
 
 
 def output_file(step: str) -> str:

@@ -14,11 +14,12 @@ from ..untrusted.opening import is_plain_name
 from .event_log import EventLog, from_line
 from .events import FinishedEvent, RunEvent
 from .filed_run import FiledRun
-from .layout import ABOUT, EVENTS, RESULT
+from .layout import ABOUT, EVENTS, RESULT, STEPS
 from .lease import hold_lease, is_leased
 from .postgres_files import PostgresFiles
 from .postgres_server import StoreServer, server_at
 from .protocol import RunStore, is_whole_id, run_id_of
+from .step import StepState
 
 __all__ = ["PostgresRun", "StoredBeginning"]
 
@@ -194,6 +195,10 @@ class PostgresRun(FiledRun):
     def erase(self) -> bool:
         """Remove the run, unless a process executes it."""
         return bool(self._rows(_ERASE)) or not self._rows(_EXISTS)
+
+    def steps(self) -> tuple[StepState, ...]:
+        """Return the steps, which are read together: each may be a way to a far machine."""
+        return self.steps_of(self.files.read_all(STEPS))
 
     # --- events -------------------------------------------------------------------------------
 

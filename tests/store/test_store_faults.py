@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -13,15 +15,16 @@ from typing import Any
 
 import psycopg
 import pytest
+from prefect_swarm.cli.doctor.command import _store  # pyright: ignore[reportPrivateUsage]
 from prefect_swarm.data_types import Frozen
-from prefect_swarm.errors import InputError, StorageError
+from prefect_swarm.errors import ExitCode, InputError, StorageError
 from prefect_swarm.settings import SwarmSettings
 from prefect_swarm.store import postgres_server
 from prefect_swarm.store.accounts import Booking
 from prefect_swarm.store.postgres import PostgresRun
 from prefect_swarm.store.postgres_files import MOST_ATTACHED_BYTES
 from prefect_swarm.store.postgres_server import MIGRATIONS, SCHEMA, StoreServer, close_servers
-from prefect_swarm.store.runs import find_run
+from prefect_swarm.store.runs import find_run, stored_runs
 from runs_database import STORE
 from store_conformance import in_processes
 
@@ -252,3 +255,21 @@ def test_a_run_of_the_folder_is_named_where_it_is_looked_for_in_the_store(
     with pytest.raises(InputError, match=f"it is in {swarm_home}") as caught:
         find_run("0192f0c47a41")
     assert caught.value.fix == "Bring it to the store: prefect-swarm runs --move 0192f0c47a41"
+
+
+def test_a_missing_driver_is_named(runs_database: str) -> None:
+    code = (
+        "import sys; sys.modules['psycopg'] = None; "
+        "from prefect_swarm.cli import main; sys.argv = ['prefect-swarm', 'runs']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.FAILED
+    assert "pip install 'prefect-swarm[postgres]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_doctor_says_where_runs_are_and_tries_it(runs_database: str) -> None:
+    checks = [*_store(deep=True)]
+    assert [check.status for check in checks] == ["ok"]
+    assert "0 runs; a write takes" in checks[0].detail
+    assert stored_runs() == ()
