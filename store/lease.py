@@ -152,9 +152,12 @@ def hold_lease(
     """
     key = _key(server, run_id)
     if key in _held.get():
-        if (lease := token_here(server, run_id)) is not None:
-            lease.when_lost(lost)
-        yield
+        if (lease := token_here(server, run_id)) is None:
+            yield
+            return
+        lease.when_lost(lost)
+        with _refused_if_lost(lease):
+            yield
         return
     lease = _take(server, run_id)
     lease.when_lost(lost)
@@ -163,19 +166,26 @@ def hold_lease(
     keeper.start()
     token = _held.set(_held.get() | {key})
     try:
-        yield
-    except Exception:
-        if lease.is_lost:
-            raise taken_error(server, run_id) from None
-        raise
-    else:
-        if lease.is_lost:
-            raise taken_error(server, run_id)
+        with _refused_if_lost(lease):
+            yield
     finally:
         _held.reset(token)
         lease.end()
         keeper.join()
         del _leases[key]
+
+
+@contextmanager
+def _refused_if_lost(lease: Lease) -> Generator[None]:
+    """Have what a lost run comes to be that it is lost, and no result or cancellation."""
+    try:
+        yield
+    except Exception:
+        if lease.is_lost:
+            raise taken_error(lease.server, lease.run_id) from None
+        raise
+    if lease.is_lost:
+        raise taken_error(lease.server, lease.run_id)
 
 
 def _take(server: StoreServer, run_id: str) -> Lease:
@@ -190,7 +200,13 @@ def _take(server: StoreServer, run_id: str) -> Lease:
         if not found or found[0][0] is None:
             server.rows(ADD_RUN, values)
             continue
-        before = before or found[0]
+        if before is None:
+            before = found[0]
+            holder = str(before[0]).rpartition(" ")[0]
+            _logger.warning(
+                "Run %s has an owner, %s; whether that is gone shows within %.0f s.",
+                *(run_id, holder, LEASE_S),
+            )
         # Who renews a lease, or took it meanwhile, is alive.
         if found[0] != before or time.monotonic() > end:
             holder = str(found[0][0]).rpartition(" ")[0]

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 import psycopg
 import pytest
 from prefect_swarm.data_types import Frozen
-from prefect_swarm.errors import RunAliveError, RunTakenError
+from prefect_swarm.errors import RunAliveError, RunCancelledError, RunTakenError
 from prefect_swarm.store.accounts import Booking
 from prefect_swarm.store.postgres import PostgresRun
 from store_conformance import FORK, TOGETHER, in_processes
@@ -141,8 +141,13 @@ def test_what_a_late_owner_writes_is_refused(runs_database: str) -> None:
 
 def test_an_owner_that_has_lost_the_run_is_notified(runs_database: str) -> None:
     def wait(run: PostgresRun, pipe: Connection) -> None:
-        with run.exclusive(lambda: pipe.send("lost")):
-            pipe.recv()
+        try:
+            # As a resume does it, which the flow is inside of.
+            with run.exclusive(lambda: pipe.send("lost")):
+                pipe.recv()
+                raise RunCancelledError("It was cancelled, since it is lost.")
+        except RunTakenError:
+            pipe.send("taken, not cancelled")
 
     process, pipe = in_owner(runs_database, wait)
     os.kill(process, signal.SIGSTOP)
@@ -150,6 +155,7 @@ def test_an_owner_that_has_lost_the_run_is_notified(runs_database: str) -> None:
         os.kill(process, signal.SIGCONT)
         assert pipe.recv() == "lost"
         pipe.send("end")
+        assert pipe.recv() == "taken, not cancelled"
         assert ended(process) == 3
 
 
