@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
 from typing import Any, TypeVar
 
 from ..errors import StorageError
@@ -94,9 +95,8 @@ class StoreServer:
     def __init__(self, dsn: str, schema: str = SCHEMA) -> None:
         self.dsn, self.schema = dsn, schema
         self._quoted = quote_name(schema)
-        self._pool = ConnectionPool(
-            lambda: open_connection(dsn, **_unless_named(dsn)), _CONNECTIONS
-        )
+        self._pool = ConnectionPool(self._open, _CONNECTIONS)
+        self._lock = Lock()
         self._is_ready = self._is_up = self._is_waited_for = False
 
     def __str__(self) -> str:
@@ -159,12 +159,8 @@ class StoreServer:
                     if _may_pass(error) and patience_s:
                         self._is_up = False
                     raise self._problem(error) from error
-                if pause == _FIRST_PAUSE_S * 4:
-                    _logger.warning(
-                        "%s It is waited for, up to %.0f s.",
-                        self._problem(error).problem,
-                        patience_s,
-                    )
+                if pause > _FIRST_PAUSE_S:
+                    self._say_that_it_waits(error, patience_s)
                 time.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
             else:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flow_runs import UNEVEN, plan_of
 from killable import Story, killable, killed_often
-from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.filed_run import FiledRun
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("prefect_server")]
 
@@ -40,7 +40,7 @@ class Fork(Story):
         ]
         return None
 
-    def own(self) -> list[RunFolder]:
+    def own(self) -> list[FiledRun]:
         return [run for run in self.begun() if run.run_id != self.source]
 
     def check(self) -> None:
@@ -50,9 +50,9 @@ class Fork(Story):
             assert content(source) == self.before
 
 
-def content(run: RunFolder) -> str:
+def content(run: FiledRun) -> str:
     """A hash of all files of a run."""
-    files = sorted(path for path in run.folder.rglob("*") if path.is_file())
+    files = sorted(path for path in Path(run.place()).rglob("*") if path.is_file())
     pairs = [(str(path), path.read_bytes().hex()) for path in files]
     return hashlib.sha256(repr(pairs).encode()).hexdigest()
 

@@ -11,7 +11,7 @@ from killable import Story, killable, killed_often
 from prefect_swarm.flows.plan_changes import current_plan
 from prefect_swarm.flows.stored_plan import stored_turns
 from prefect_swarm.store.approvals import Approvals
-from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.filed_run import FiledRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
 
@@ -72,7 +72,7 @@ class Directed(Story):
     def asks(self) -> dict[str, Any]:
         return {}
 
-    def decide(self, run: RunFolder) -> dict[str, Any] | None:
+    def decide(self, run: FiledRun) -> dict[str, Any] | None:
         del run
 
     def check(self) -> None:
@@ -95,7 +95,7 @@ class Approved(Directed):
     def asks(self) -> dict[str, Any]:
         return {"approve": ("turns",)}
 
-    def decide(self, run: RunFolder) -> dict[str, Any] | None:
+    def decide(self, run: FiledRun) -> dict[str, Any] | None:
         for question in self.waits():
             if question.id == "turn.4" and not Approvals(run).edits():
                 plan = current_plan(run)
