@@ -111,8 +111,8 @@ def merge_options(deployed: object, given: object) -> dict[str, Any]:
     Raises:
         InputError: One of them is no object.
     """
-    merged = _merged(flat_options(deployed, "the deployment's options"), flat_options(given))
-    return {name: value for name, value in merged.items() if value is not None}
+    own = _merged({}, flat_options(deployed, "the deployment's options"))
+    return _merged(own, flat_options(given))
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,9 +121,9 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
         own = merged.get(name)
         if value is None:
             merged.pop(name, None)
-        elif name not in _VALUES and isinstance(value, Mapping) and isinstance(own, Mapping):
-            own = cast("Mapping[str, Any]", own)
-            merged[name] = _merged(own, cast("Mapping[str, Any]", value))
+        elif isinstance(value, Mapping) and name not in _VALUES:
+            of_it = cast("Mapping[str, Any]", own) if isinstance(own, Mapping) else {}
+            merged[name] = _merged(of_it, cast("Mapping[str, Any]", value))
         else:
             merged[name] = value
     return merged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 from typing import Any
 from uuid import UUID
@@ -49,6 +50,12 @@ async def form_part(state: State[Any], flow_run_id: UUID, part: str) -> Any:
     async with get_client() as client:
         text = await client.read_flow_run_input(flow_run_id=flow_run_id, key=keyset[part])
     return json.loads(text)
+
+
+def plan_to_copy(description: str) -> str:
+    """Return the plan that a form's description has, folded, as text."""
+    folded = description.rpartition("<pre>")[2]
+    return html.unescape(folded.partition("</pre>")[0])
 
 
 async def submit(flow_run_id: UUID, **values: Any) -> None:

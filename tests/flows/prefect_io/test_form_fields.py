@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 from typing import Any
 
 import pytest
 from hidden_texts import HIDDEN, LEGITIMATE, STEERING
 from markdown_it import MarkdownIt
+from person_forms import plan_to_copy
 from prefect_swarm.flows.prefect_io.form import (
     APPROVE,
     APPROVE_ALL,
@@ -111,8 +111,7 @@ def test_an_entity_of_markdown_becomes_nothing_hidden() -> None:
 def test_the_plan_to_copy_is_the_same_data(text: str) -> None:
     plan = Question(id="plan", asked="plan", title="The plan")
     shown = description_of([plan], (), json.dumps({"a": text}, ensure_ascii=False))
-    folded = shown.rpartition("<pre>")[2].removesuffix("</pre></details>")
-    assert json.loads(html.unescape(folded)) == {"a": text}
+    assert json.loads(plan_to_copy(shown)) == {"a": text}
 
 
 LONG = fenced("x" * MOST_SHOWN, "json")

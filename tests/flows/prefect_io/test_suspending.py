@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from deployments import deploy_all, run_worker, start_deployment
 from flow_runs import plan_of
-from person_forms import folder_of, form_part, shown_state, submit
+from person_forms import folder_of, form_part, refusal, shown_state, submit
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect_swarm.cli.app import app
@@ -63,13 +63,17 @@ def test_it_is_suspended_and_goes_on_once_the_form_approves() -> None:
     assert answer_in(run) is None
     assert "do S2" in asyncio.run(form_part(first, flow_run_id, "description"))
 
-    # What decides nothing has a worker ask again.
-    asyncio.run(submit(flow_run_id, decision_plan="not decided yet"))
+    # What decides nothing is refused, and starts nothing.
+    assert "required" in asyncio.run(refusal(flow_run_id, name="Ann", why=""))
+    assert state_of(flow_run_id).id == first.id
+
+    # A plan that is none has a worker ask again.
+    asyncio.run(submit(flow_run_id, decision_plan="edit", plan="steps: ["))
     run_worker()
     second = asyncio.run(shown_state(flow_run_id, but=str(first.state_details.pause_key)))
     assert second.name == "Suspended"
     assert answer_in(run) is None
-    assert "Nothing was decided" in asyncio.run(form_part(second, flow_run_id, "description"))
+    assert "no YAML" in asyncio.run(form_part(second, flow_run_id, "description"))
     assert run.finished_steps() == ()
 
     asyncio.run(submit(flow_run_id, decision_plan="approve"))
