@@ -178,13 +178,15 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
     numbered = {
         name: {**field, "position": n} for n, (name, field) in enumerate(properties.items())
     }
+    conditions = [*_conditions(form)]
     return {
         "title": "Decisions",
         "type": "object",
         "properties": numbered,
         "required": [next(iter(properties))],
         "additionalProperties": False,
-        "allOf": [*_conditions(form)],
+        # JSON Schema has no empty one.
+        **({"allOf": conditions} if conditions else {}),
     }
 
 

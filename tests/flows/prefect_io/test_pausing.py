@@ -145,8 +145,7 @@ def test_an_edited_plan_of_the_form_takes_the_place_of_the_first(script: Script)
         text = await form_part(shown, flow_run_id, "description")
         plan = json.loads(plan_to_copy(text))
         plan["steps"] = [{**plan["steps"][0], "prompt": "do it otherwise"}]
-        box = {"__prefect_kind": "json", "value": json.dumps(plan)}
-        await submit(flow_run_id, decision_plan="edit", plan=box)
+        await submit(flow_run_id, decision_plan="edit", plan=json.dumps(plan))
 
     state = attended(person, CHAIN)
     assert answers_of(state) == {"plan": ("edited", "form")}
@@ -199,7 +198,7 @@ def test_what_decides_nothing_is_refused_at_once_and_the_form_stays(
 ) -> None:
     async def person(flow_run_id: UUID) -> None:
         shown = await shown_state(flow_run_id)
-        assert problem in await refusal(flow_run_id, name="", why="", **values)
+        assert problem in await refusal(flow_run_id, name="", **values)
         now = await shown_state(flow_run_id)
         assert now.state_details.pause_key == shown.state_details.pause_key
         assert script.prompts == []
@@ -248,7 +247,9 @@ def test_values_that_the_form_does_not_have_are_refused_by_the_server() -> None:
     async def person(flow_run_id: UUID) -> None:
         await shown_state(flow_run_id)
         assert "'yes' is not one of" in await refusal(flow_run_id, decision_plan="yes")
-        assert "decision_S7" in await refusal(flow_run_id, decision_S7="approve")
+        assert "decision_S7" in await refusal(
+            flow_run_id, decision_plan="reject", decision_S7="approve"
+        )
         await submit(flow_run_id, decision_plan="approve")
 
     assert attended(person, CHAIN).name == "Completed"
