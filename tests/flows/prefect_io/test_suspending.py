@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from logging import INFO
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +12,8 @@ from deployments import deploy_all, run_worker, start_deployment
 from flow_runs import plan_of
 from person_forms import folder_of, form_part, refusal, shown_state, submit
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
+from prefect.client.schemas.objects import Log, State
 from prefect_swarm.cli.app import app
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
@@ -82,6 +84,26 @@ def test_it_is_suspended_and_goes_on_once_the_form_approves() -> None:
     assert state_of(flow_run_id).name == "Completed"
     assert answer_in(run) == ("approved", "form")
     assert run.finished_steps() == ("S1", "S2")
+
+
+def test_the_log_of_a_run_that_waits_has_no_error_and_names_what_works() -> None:
+    flow_run_id, _ = suspended_run()
+    logs = asyncio.run(logs_until(flow_run_id, "Finished in state Suspended"))
+    assert [log.message for log in logs if log.level > INFO] == []
+    ways = [log.message for log in logs if "prefect-swarm approve" in log.message]
+    assert len(ways) == 3
+    assert not [words for words in ways if "--resume" in words]
+
+
+async def logs_until(flow_run_id: UUID, words: str) -> list[Log]:
+    """The lines of a flow run on the server, once one of them begins so."""
+    wanted = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[flow_run_id]))
+    async with get_client() as client:
+        while True:
+            logs = await client.read_logs(wanted)
+            if any(log.message.startswith(words) for log in logs):
+                return logs
+            await asyncio.sleep(0.05)
 
 
 def test_a_command_that_approves_has_a_worker_go_on() -> None:
