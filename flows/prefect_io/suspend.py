@@ -116,7 +116,7 @@ _ENDINGS = ("Finished in state Suspended", "Finished in state Paused")
 def _calm(record: logging.LogRecord) -> bool:
     """Have Prefect's line on the end of a run that waits be no error."""
     if record.levelno == logging.ERROR and str(record.msg).startswith(_ENDINGS):
-        record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
+        vars(record).update(levelno=logging.INFO, levelname="INFO")
     return True
 
 
