@@ -77,7 +77,7 @@ def flat_options(options: object, where: str = "options") -> dict[str, Any]:
     """Return options as JSON has them, those of the form's groups beside the others.
 
     Raises:
-        InputError: They are no object, or one stands in two places with different values.
+        InputError: They are no object.
     """
     if options is None:
         return {}
@@ -90,11 +90,9 @@ def flat_options(options: object, where: str = "options") -> dict[str, Any]:
         if inner is None:
             continue
         for name, value in flat_options(inner, f"{where}.{group}").items():
-            if name in flat and flat[name] != value and value is not None:
-                # The form has the deployment's value beside the group, and the run's in it.
+            # The form has the deployment's value beside the group, and the run's in it.
+            if value is not None or name not in flat:
                 flat[name] = value
-            else:
-                flat.setdefault(name, value)
     return flat
 
 
@@ -118,15 +116,17 @@ def merge_options(deployed: object, given: object) -> dict[str, Any]:
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for name, value in above.items():
-        own = merged.get(name)
         if value is None:
             merged.pop(name, None)
         elif isinstance(value, Mapping) and name not in _VALUES:
-            of_it = cast("Mapping[str, Any]", own) if isinstance(own, Mapping) else {}
-            merged[name] = _merged(of_it, cast("Mapping[str, Any]", value))
+            merged[name] = _merged(_object(merged.get(name)), _object(cast("object", value)))
         else:
             merged[name] = value
     return merged
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def form_of_options() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -150,7 +150,7 @@ def test_the_folded_plan_is_copied_and_edited(which: str, script: Script) -> Non
 
 async def _deployed(options: dict[str, Any]) -> UUID:
     deployment = await swarm_flow.ato_deployment("in-uis", parameters={"options": options})
-    return cast("UUID", await deployment.aapply())
+    return await deployment.aapply()
 
 
 def test_the_form_of_a_deployment_is_short_and_sends_what_it_shows(which: str) -> None:
