@@ -139,7 +139,7 @@ def form_of_options() -> dict[str, Any]:
     fields = {name: _field(whole, name) for name in whole["properties"]}
     properties = {name: {**fields[name], "position": n} for n, name in enumerate(FIRST)}
     for place, (group, (title, names)) in enumerate(_groups(), len(FIRST)):
-        inner = {name: {**fields[name], "position": n} for n, name in enumerate(names)}
+        inner = {name: {**_drawn(fields[name]), "position": n} for n, name in enumerate(names)}
         properties[group] = {
             "title": title,
             "position": place,
@@ -184,13 +184,18 @@ def _field(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
         # A box for JSON: what is in it the flow checks.
         field.pop("properties", None)
         field.pop("additionalProperties", None)
-    if field.get("type") == "boolean":
-        # A box that isn't ticked says nothing of what it stands for.
-        field["enum"] = [True, False]
     shown = _shown(default)
     field["title"] = name
     field["description"] = f"{field.get('description', '')}{f' Default: {shown}.' if shown else ''}"
     return field
+
+
+def _drawn(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an option's schema so that a field which nobody touches sends nothing."""
+    if field.get("type") != "boolean":
+        return field
+    # The older UI sends false of a box that nobody ticked.
+    return {**field, "type": "string", "enum": ["true", "false"]}
 
 
 def _shown(default: object) -> str:

@@ -71,7 +71,7 @@ def test_the_form_has_a_field_for_each_option() -> None:
         {"max_output_tokens": 64, "model": "test"},
         {"max_output_tokens": None, "model": None, "approve": None, "memory": None},
         {"more": None, "more_models": {"worker": "test", "tiers": {"worker": {"concurrency": 2}}}},
-        {"more": {"memory": False}, "memory": True},
+        {"more": {"memory": "false"}, "memory": True},
         {},
     ],
 )

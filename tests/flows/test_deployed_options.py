@@ -65,6 +65,15 @@ class TestForm:
     def test_a_group_has_a_name_that_no_option_has(self) -> None:
         assert not set(GROUPS) & set(SwarmOptions.model_fields)
 
+    def test_no_box_that_nobody_ticked_is_sent_as_false(self) -> None:
+        assert not any(field.get("type") == "boolean" for field in FORM["properties"].values())
+        pages = FORM["properties"]["more"]["anyOf"][1]["properties"]["pages"]
+        assert (pages["type"], pages["enum"]) == ("string", ["true", "false"])
+        assert (
+            SwarmOptions.model_validate(merge_options({}, {"more": {"pages": "false"}})).pages
+            is False
+        )
+
     def test_a_default_is_said_and_never_sent(self) -> None:
         assert '"default":' not in json.dumps(FORM)
         assert FORM["properties"]["turns"]["description"].endswith("Default: 6.")

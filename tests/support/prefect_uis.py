@@ -75,9 +75,9 @@ class Ui:
             self.page.keyboard.insert_text(text)
             return
         if self.is_newer:
-            self._form.get_by_label(title).fill(text)
+            self.page.get_by_label(title).fill(text)
             return
-        field = self._form.locator(".schema-form-property", has_text=title).last
+        field = self.page.locator(".schema-form-property", has_text=title).last
         field.locator("textarea").fill(text)
 
     def press(self) -> None:
@@ -97,6 +97,14 @@ class Ui:
         """Open the form that a run of a deployment is started with."""
         self.page.goto(f"{self.address}/deployments/deployment/{deployment_id}/run")
         self.page.get_by_text("Memory, pages and the rest").wait_for()
+
+    def open_group(self) -> None:
+        """Show the options of the form's first group."""
+        if self.is_newer:
+            self.page.get_by_role("tab", name="Other").first.click()
+        else:
+            self.page.get_by_text("Other", exact=True).first.click()
+        self.page.get_by_text("worker (Optional)").wait_for()
 
     def height(self) -> int:
         """Return how high all of the page is, in pixels."""
