@@ -54,7 +54,8 @@ def waiting_error(error: Pause | PausedRun) -> RunWaitingError:
     state = error.state
     flow_run_id = state.state_details.flow_run_id if state is not None else None
     run = open_run(str(flow_run_id or ""))
-    return RunWaitingError(run.run_id, Approvals(run).pending())
+    suspended = state is not None and state.state_details.pause_reschedule
+    return RunWaitingError(run.run_id, Approvals(run).pending(), suspended=suspended)
 
 
 _COLUMNS = 78  # of a block of code, in the narrower of Prefect's UIs

@@ -29,6 +29,7 @@ __all__ = [
     "SwarmOptions",
     "TierOptions",
     "changed_options",
+    "checked_options",
     "goes_on",
     "steps_to_begin_again",
     "stored_options",
@@ -356,6 +357,15 @@ def with_changes(stored: SwarmOptions, changes: Mapping[str, Any]) -> SwarmOptio
         values["tiers"] = before | {
             tier: {**before.get(tier, {}), **bounds} for tier, bounds in tiers.items()
         }
+    return checked_options(values)
+
+
+def checked_options(values: Mapping[str, Any]) -> SwarmOptions:
+    """Return options that have these values, by the option's name.
+
+    Raises:
+        InputError: A value is out of its range, or no option has the name.
+    """
     try:
         return SwarmOptions.model_validate(values)
     except ValidationError as error:

@@ -24,10 +24,11 @@ from ..text import one_line, visible
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions
+from .prefect_io.deployment import settle_options
 from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling, scheduled_at
 from .prefect_io.form_service import FormDesk, desk_of
 from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
-from .prefect_io.schema_flow import WITH_SCHEMAS, schema_flow
+from .prefect_io.schema_flow import WITH_SCHEMAS, OptionsParameter, schema_flow
 from .prefect_io.suspend import asker_of, leave, report_suspended
 from .prefect_io.task_runs import look_up_result_folder, without_orphaned_task_runs
 from .preflight import check_storage
@@ -36,6 +37,40 @@ from .run_inputs import PlanReference, keep_inputs, keep_plan, plan_of_run, stor
 from .timing import steady_clock, traced_run
 
 __all__ = ["PlanParameter", "swarm"]
+
+
+def _plan(value: object) -> TaskIR | PlanReference | None:
+    if isinstance(value, str) and not value.strip():
+        return None
+    if isinstance(value, str) and value.startswith("/"):
+        return PlanReference(path=value.strip())
+    if value is None or isinstance(value, TaskIR | PlanReference):
+        return value
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if fields and fields.keys() <= PlanReference.model_fields.keys():
+            return PlanReference.model_validate(fields)
+        return parse_plan(fields)
+    return parse_plan(value)
+
+
+PlanParameter = Annotated[
+    TaskIR | PlanReference | None,
+    BeforeValidator(_plan),
+    WithJsonSchema(
+        {
+            # The form draws a code box for this kind of string alone, and sends its text.
+            "anyOf": [
+                {"title": "JSON", "type": "string", "format": "json-string"},
+                {"title": "Object", "type": "object"},
+                {"type": "null"},
+            ]
+        }
+    ),
+    WITH_SCHEMAS,
+]
+"""A plan as itself, as the objects of JSON or as JSON text, or the absolute path of a file on the
+worker; an empty text means none."""
 
 
 def _flow_run_name() -> str:
@@ -56,7 +91,7 @@ async def swarm(
     *,
     plan: PlanParameter = None,
     inputs: Annotated[dict[str, str] | None, WITH_SCHEMAS] = None,
-    options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    options: OptionsParameter = SwarmOptions(),  # noqa: B008 - frozen
     fork: Annotated[ForkSource | None, WITH_SCHEMAS] = None,
 ) -> SwarmResult:
     """Run a swarm.
@@ -68,7 +103,8 @@ async def swarm(
         plan: A plan of your own, or its file's absolute path on the worker; left empty, the
             orchestrator writes one.
         inputs: Texts to work on, by their names.
-        options: Models and budgets.
+        options: Models and budgets. In a run of a deployment, what is left empty stays as the
+            deployment has it.
         fork: A run whose finished steps are taken over, and whose plan is where none is given.
 
     Raises:
@@ -90,6 +126,7 @@ async def swarm(
     look_up_result_folder()
     run = open_run(str(flow_run.id))
     desk = desk_of(run)
+    options = await settle_options(desk.flow_run, options)
     await _look_for_folder(run, desk.flow_run, options)
     try:
         # The heartbeats end before the run is suspended: one that came later would be missed.
@@ -133,7 +170,7 @@ async def _execute(
         without_orphaned_task_runs(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
-        control = replace(own, ask_person=asker_of(desk, own))
+        control = replace(own, ask_person=asker_of(desk, own), suspended=desk.can_suspend)
         run = Run(folder, flow_run_id, objective, plan, options, control)
         result = await traced_run(folder, flow_run_id, objective, options, run.to_result())
     if result.status == "failed":
@@ -199,37 +236,3 @@ async def _with_policy(options: SwarmOptions) -> SwarmOptions:
             "Create it in the Prefect UI, or leave policy_block empty.",
         ) from None
     return options.model_copy(update={"policy": block.get_policy()})
-
-
-def _plan(value: object) -> TaskIR | PlanReference | None:
-    if isinstance(value, str) and not value.strip():
-        return None
-    if isinstance(value, str) and value.startswith("/"):
-        return PlanReference(path=value.strip())
-    if value is None or isinstance(value, TaskIR | PlanReference):
-        return value
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        if fields and fields.keys() <= PlanReference.model_fields.keys():
-            return PlanReference.model_validate(fields)
-        return parse_plan(fields)
-    return parse_plan(value)
-
-
-PlanParameter = Annotated[
-    TaskIR | PlanReference | None,
-    BeforeValidator(_plan),
-    WithJsonSchema(
-        {
-            # The form draws a code box for this kind of string alone, and sends its text.
-            "anyOf": [
-                {"title": "JSON", "type": "string", "format": "json-string"},
-                {"title": "Object", "type": "object"},
-                {"type": "null"},
-            ]
-        }
-    ),
-    WITH_SCHEMAS,
-]
-"""A plan as itself, as the objects of JSON or as JSON text, or the absolute path of a file on the
-worker; an empty text means none."""
