@@ -17,9 +17,9 @@ from ..files import read_text
 from ..flows.control import called_with, controlled
 from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
-from ..inputs.reading import read_paths
+from ..inputs.reading import read_files, reading_notes
 from ..text import one_line, plural
-from .source import Files, check_models
+from .source import Exclude, Files, check_models
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
 
@@ -48,6 +48,7 @@ def batch(
         typer.Option("--again", help="Do all lines, also those that the output has as completed."),
     ] = False,
     inputs: Files = None,
+    exclude: Exclude = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
 ) -> int:
     """Run every line of a file; the results are JSON, one line each, in the file's order.
@@ -55,7 +56,10 @@ def batch(
     Lines that are completed in the output are skipped; runs that had begun are
     resumed.
     """
-    texts = read_paths(inputs or ())
+    read = read_files(inputs or (), exclude or ())
+    for note in reading_notes(read):
+        say(note)
+    texts = read.texts
     lines = _read(file)
     if output is not None and output.resolve() == file.resolve():
         raise InputError(f"The output {output} is the input too.", "Give another path.")
