@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from ..errors import ItemsError
 from ..inputs.contents import is_json_lines, kind_of
+from ..inputs.selection import has_wildcard
 from ..text import one_line, plural, whole_characters
 from ..untrusted.json_text import NoJsonError, read_json
 from .conditions import holds
@@ -30,6 +31,7 @@ __all__ = [
     "ItemSelection",
     "canonical_json",
     "count_items",
+    "count_rows",
     "digest_of",
     "file_items",
     "full_text",
@@ -225,6 +227,16 @@ def rows_of(name: str, text: str, at: str = "") -> list[Any]:
     return _lines(text, noun) if kind == "JSON" else _rows(text, noun, _delimiter(name, text))
 
 
+def count_rows(name: str, text: str) -> int:
+    """Count the rows that an input has as it stands; 0 if it has none or can't be read."""
+    if not has_rows(name, text):
+        return 0
+    try:
+        return len(rows_of(name, text))
+    except ItemsError:
+        return 0
+
+
 def has_rows(name: str, text: str) -> bool:
     """Say whether an input has rows by its name and beginning, whether they can be read or not."""
     kind = kind_of(name)
@@ -305,7 +317,7 @@ def _header(row: list[str], noun: str) -> list[str]:
 
 def is_pattern(items: str) -> bool:
     """Say whether the `items` of a `for_each` is a pattern over the names of inputs."""
-    return any(mark in items for mark in "*?[")
+    return has_wildcard(items)
 
 
 def names_matching(pattern: str, names: Iterable[str]) -> list[str]:

@@ -20,6 +20,7 @@ from pydantic import (
 
 from ..errors import InputError, PlanError
 from ..files import read_text
+from ..inputs.selection import has_wildcard
 from ..text import without_surrogates
 from ..untrusted.json_text import NoJsonError, describe, is_nested_over, read_json
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
@@ -202,11 +203,12 @@ class TaskIR(PlanPart):
             PlanError: The template has no `{item}`, the items are too few, too many or repeated,
                 a prompt is blank, or the parts don't fit together.
         """
-        if isinstance(items, str):
-            most = MAX_ITEMS
-        else:
-            most = len(items)
+        for_each: dict[str, Any] = {"items": items}
+        if not isinstance(items, str):
             _check_listed(prompt_template, items)
+            for_each = {"items": [*items], "max_items": len(items)}
+        elif not has_wildcard(items):
+            for_each["max_items"] = MAX_ITEMS
         if join is not None and collect is not None:
             raise PlanError("Both join and collect were given.", "Give one of them.")
         agent = agent or Agent(
@@ -215,7 +217,6 @@ class TaskIR(PlanPart):
         if more := [name for name in tools if name not in agent.tools]:
             agent = agent.model_copy(update={"tools": (*agent.tools, *more)})
         agents = [agent]
-        for_each: dict[str, Any] = {"items": items, "max_items": most}
         if optional:
             # One that succeeds is enough: whoever wants more says so in a plan.
             for_each["at_least"] = 1
@@ -223,7 +224,7 @@ class TaskIR(PlanPart):
             "id": "S1",
             "agent": agent.name,
             "prompt": prompt_template,
-            "for_each": for_each if isinstance(items, str) else {**for_each, "items": [*items]},
+            "for_each": for_each,
             "output": output or Output(),
             "gates": gates if gates is None else [*gates],
             "inputs": inputs if inputs is None else [*inputs],
