@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..models.names import Price
+from ..models.names import FREE, Price
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.items import count_items, is_pattern, names_matching
 from ..text import dollars, one_line, plural, tokens_of
 
-__all__ = ["REPEATED_TOKENS", "Reading", "input_lines", "readings", "repeated_lines"]
+__all__ = ["REPEATED_TOKENS", "InputReading", "input_lines", "readings", "repeated_lines"]
 
 REPEATED_TOKENS = 10_000
 """Tokens that instances read again, from which on a person is asked whether that is meant."""
@@ -18,7 +18,7 @@ _STEPS, _NAMES = 8, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class InputReading:
     """What a step reads of the inputs.
 
     Attributes:
@@ -40,14 +40,14 @@ class Reading:
     count: int | None = 1
 
 
-def readings(plan: CompiledPlan) -> list[Reading]:
+def readings(plan: CompiledPlan) -> list[InputReading]:
     """Return what each step reads of the inputs; steps that read none are left out."""
     return [*_readings(plan.steps, dict(plan.inputs), "", 1)]
 
 
 def _readings(
     steps: Sequence[CompiledStep], inputs: Mapping[str, str], prefix: str, times: int | None
-) -> Iterator[Reading]:
+) -> Iterator[InputReading]:
     for step in steps:
         own, rows = _items_of(step, inputs)
         found = step.for_each is not None and isinstance(step.for_each.items, str)
@@ -57,7 +57,9 @@ def _readings(
             shared = () if step.upstream or found or prefix else tuple(inputs)
         count = _times(times, _count(step, inputs, own))
         if shared or own or rows:
-            yield Reading(prefix + step.id, step.tier, step.model, tuple(shared), own, rows, count)
+            yield InputReading(
+                prefix + step.id, step.tier, step.model, tuple(shared), own, rows, count
+            )
         yield from _readings(step.plan, inputs, f"{prefix}{step.id}.", count)
 
 
@@ -100,7 +102,7 @@ def input_lines(plan: CompiledPlan) -> list[str]:
     return lines
 
 
-def _line(reading: Reading, tokens: Mapping[str, int]) -> str:
+def _line(reading: InputReading, tokens: Mapping[str, int]) -> str:
     of = f"its {plural(reading.count, 'instance')}" if reading.count else "its instances"
     parts: list[str] = []
     if reading.own:
@@ -145,10 +147,10 @@ def repeated_lines(
             continue
         model = reading.model or model_of[reading.tier]
         price = prices.get(model)
-        usd = dollars(price.input_usd * tokens * count) if price else "price not known"
+        usd = f", {dollars(price.input_usd * tokens * count)}" if price else ", price not known"
         lines.append(
             f"Each of the {count:,} instances of {reading.step} reads "
             f"{_named(reading.shared, len(inputs))}: {count:,} times {tokens:,} tokens, "
-            f"{tokens * count:,} in all, {usd}."
+            f"{tokens * count:,} in all{'' if price == FREE else usd}."
         )
     return lines

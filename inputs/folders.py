@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError
 from ..files import file_problem
 from ..text import one_line, plural
-from .selection import Selection, has_wildcard, path_excludes, split_pattern
+from .selection import FileSelection, has_wildcard, path_excludes, split_pattern
 
-__all__ = ["MAX_FOUND", "FoundFile", "FoundFiles", "LeftOut", "find_files", "left_out_line"]
+__all__ = [
+    "MAX_FOUND",
+    "FoundFile",
+    "FoundFiles",
+    "UnusableFile",
+    "find_files",
+    "left_out_line",
+    "selected_folders",
+]
 
 MAX_FOUND = 10_000
 """Files of a folder that are looked at: one with more is likely one that was not meant."""
@@ -36,7 +45,7 @@ class FoundFile:
     is_named: bool = True
 
 
-class LeftOut(NamedTuple):
+class UnusableFile(NamedTuple):
     """A file of a folder that can't be given, and why, for behind its path."""
 
     path: str
@@ -54,7 +63,7 @@ class FoundFiles:
     """
 
     files: tuple[FoundFile, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[UnusableFile, ...] = ()
     unused: tuple[str, ...] = ()
 
 
@@ -66,7 +75,7 @@ def find_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> Foun
 
     Args:
         paths: The paths; a text that begins with `!` is a pattern that excludes.
-        exclude: More patterns that exclude, as `Selection` has them.
+        exclude: More patterns that exclude, as `FileSelection` has them.
 
     Raises:
         InputError: A pattern fits no file, a folder can't be read, has no files, or too many.
@@ -82,7 +91,43 @@ def find_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> Foun
     return FoundFiles((*files.values(),), (*search.left_out,), (*unused,))
 
 
-def left_out_line(left_out: Sequence[LeftOut], count: int) -> str:
+def selected_folders(paths: Iterable[str]) -> tuple[tuple[Path, FileSelection], ...]:
+    """Return the folders that paths and patterns lead to, resolved, each with what is taken of it.
+
+    Args:
+        paths: Paths of folders and files, patterns, and behind `!` patterns that exclude.
+
+    Raises:
+        InputError: One excludes nothing.
+    """
+    taken, excluded = path_excludes(paths)
+    found: dict[Path, FileSelection] = {}
+    for text in map(_written_out, taken):
+        folder, pattern = _folder_and_pattern(text)
+        place, patterns = Path(folder).resolve(), (pattern,) if pattern else ()
+        before = found.get(place)
+        if before is not None and before.patterns and patterns:
+            patterns = (*before.patterns, *patterns)
+        elif before is not None:
+            patterns = ()  # One of them takes all of the folder.
+        found[place] = FileSelection(folder, patterns, (*excluded,))
+    return (*found.items(),)
+
+
+def _folder_and_pattern(text: str) -> tuple[str, str]:
+    if os.path.isfile(text):
+        return os.path.dirname(text) or ".", escape(os.path.basename(text))
+    if has_wildcard(text) and not os.path.lexists(text):
+        return split_pattern(text)
+    return text, ""
+
+
+def _written_out(text: str) -> str:
+    # The shell writes out the home folder of what stands in no quotation marks alone.
+    return text if os.path.lexists(text) else os.path.expanduser(text)
+
+
+def left_out_line(left_out: Sequence[UnusableFile], count: int) -> str:
     """Say in a line which files were left out, and why; the first of them by name.
 
     Args:
@@ -109,18 +154,17 @@ class _Search:
     def __init__(self, exclude: tuple[str, ...]) -> None:
         self.exclude = exclude
         self.used: set[str] = set()
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[UnusableFile] = []
 
     def found(self, text: str) -> list[FoundFile]:
         """Return what a path or a pattern stands for."""
-        # The shell writes out the home folder of what stands in no quotation marks alone.
-        text = text if os.path.lexists(text) else os.path.expanduser(text)
+        text = _written_out(text)
         if os.path.isdir(text):
-            return self._below(Path(text), Selection(text, (), self.exclude))
+            return self._below(Path(text), FileSelection(text, (), self.exclude))
         if os.path.lexists(text) or not has_wildcard(text):
             return [FoundFile(Path(text), Path(text).resolve())]
         folder, pattern = split_pattern(text)
-        found = self._below(Path(folder), Selection(folder, (pattern,), self.exclude))
+        found = self._below(Path(folder), FileSelection(folder, (pattern,), self.exclude))
         if not found:
             raise InputError(
                 f"The pattern {text} fits no file.",
@@ -128,7 +172,7 @@ class _Search:
             )
         return found
 
-    def _below(self, folder: Path, selection: Selection) -> list[FoundFile]:
+    def _below(self, folder: Path, selection: FileSelection) -> list[FoundFile]:
         root, before = folder.resolve(), len(self.left_out)
         found: list[FoundFile] = []
         for parts, is_link in self._walk(folder, (), selection):
@@ -151,14 +195,14 @@ class _Search:
         return found
 
     def _walk(
-        self, folder: Path, parts: tuple[str, ...], selection: Selection
+        self, folder: Path, parts: tuple[str, ...], selection: FileSelection
     ) -> Iterator[tuple[tuple[str, ...], bool]]:
         try:
             with os.scandir(folder) as scanned:
                 entries = sorted(scanned, key=lambda entry: entry.name)
         except OSError as error:
             if parts:
-                self.left_out.append(LeftOut(str(folder), f"can't be read: {error.strerror}"))
+                self.left_out.append(UnusableFile(str(folder), f"can't be read: {error.strerror}"))
                 return
             raise file_problem(f"folder {folder}", error) from None
         for entry in entries:
@@ -172,15 +216,15 @@ class _Search:
                 yield path, entry.is_symlink()
 
 
-def _linked(link: Path, root: Path, selection: Selection) -> FoundFile | LeftOut | None:
+def _linked(link: Path, root: Path, selection: FileSelection) -> FoundFile | UnusableFile | None:
     """Return the file that a link in a folder leads to; None where that isn't taken by itself."""
     try:
         place = link.resolve(strict=True)
     except (OSError, RuntimeError):
         # A circle of links is the second.
-        return LeftOut(str(link), "is a link that leads nowhere")
+        return UnusableFile(str(link), "is a link that leads nowhere")
     if not place.is_relative_to(root):
-        return LeftOut(str(link), "is a link that leads out of the folder")
+        return UnusableFile(str(link), "is a link that leads out of the folder")
     parts = place.relative_to(root).parts
     if place.is_dir() or not replace(selection, patterns=()).takes(parts):
         return None

@@ -21,7 +21,7 @@ from .contents import (
     size,
     text_of,
 )
-from .folders import FoundFile, LeftOut, find_files, left_out_line
+from .folders import FoundFile, UnusableFile, find_files, left_out_line
 
 __all__ = [
     "FilesRead",
@@ -91,7 +91,7 @@ def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> File
         except InputError as error:
             if file.is_named:
                 raise
-            left_out.append(LeftOut(str(file.path), _why(error, file.path)))
+            left_out.append(UnusableFile(str(file.path), _why(error, file.path)))
             continue
         texts[file] = text
         total += len(text.encode())

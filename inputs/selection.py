@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from ..errors import InputError
 
-__all__ = ["Selection", "has_wildcard", "path_excludes", "split_pattern"]
+__all__ = ["FileSelection", "has_wildcard", "path_excludes", "split_pattern"]
 
 _ANY_FOLDERS = "**"
 _WITHOUT_DOCUMENTS = frozenset({"__pycache__", "node_modules"})
@@ -54,7 +54,7 @@ def path_excludes(paths: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class FileSelection:
     """Which files of a folder are taken.
 
     Attributes:

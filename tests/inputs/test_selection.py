@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
-from prefect_swarm.inputs.selection import Selection, path_excludes, split_pattern
+from prefect_swarm.inputs.selection import FileSelection, path_excludes, split_pattern
 
 PARTS = st.lists(st.sampled_from(["a", "b", "a.py", "b.md", "shop"]), min_size=1, max_size=5)
 PATTERNS = st.lists(
@@ -31,7 +31,7 @@ PATTERNS = st.lists(
     ],
 )
 def test_a_pattern_takes_paths(pattern: str, path: str, takes: bool) -> None:
-    assert Selection("src", (pattern,)).takes(path.split("/")) is takes
+    assert FileSelection("src", (pattern,)).takes(path.split("/")) is takes
 
 
 @pytest.mark.parametrize(
@@ -50,19 +50,19 @@ def test_a_pattern_takes_paths(pattern: str, path: str, takes: bool) -> None:
     ],
 )
 def test_a_pattern_excludes_paths(exclude: str, path: str, takes: bool) -> None:
-    assert Selection("src", (), (exclude,)).takes(path.split("/")) is takes
+    assert FileSelection("src", (), (exclude,)).takes(path.split("/")) is takes
 
 
 @given(PATTERNS, PARTS)
 def test_each_folder_above_what_is_taken_is_entered(pattern: list[str], path: list[str]) -> None:
-    selection = Selection("src", ("/".join(pattern),))
+    selection = FileSelection("src", ("/".join(pattern),))
     if selection.takes(path):
         assert all(selection.enters(path[:n]) for n in range(1, len(path)))
 
 
 @given(PATTERNS, PARTS)
 def test_nothing_is_taken_in_a_folder_that_is_excluded(pattern: list[str], path: list[str]) -> None:
-    selection = Selection("src", (), ("/".join(pattern),))
+    selection = FileSelection("src", (), ("/".join(pattern),))
     if selection.excluded_by(path):
         assert not selection.takes([*path, "x"])
 
