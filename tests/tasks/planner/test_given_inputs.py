@@ -15,7 +15,7 @@ from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft, instructions
 from prefect_swarm.tasks.planner.facts import listing, notes_of
 from prefect_swarm.tasks.planner.grammar import plan_grammar, plan_shape
-from prefect_swarm.tasks.planner.planned import plan_schema
+from prefect_swarm.tasks.planner.planned import WrittenPlan, plan_schema
 from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.tasks.planner.task import PlanRequest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -160,3 +160,31 @@ def test_a_request_without_inputs_has_the_key_that_it_had() -> None:
     assert key(None, bare) == key(None, {"request": request.model_dump(mode="json")})
     noted = request.model_copy(update={"inputs": notes_of(TEXTS)})
     assert key(None, bare) != key(None, {"request": noted.model_dump(mode="json")})
+
+
+PDFS = frozenset({"a.pdf", "b.pdf", "rates.md"})
+
+
+@pytest.mark.parametrize(
+    ("items", "inputs", "pattern", "read"),
+    [
+        (["a.pdf", "b.pdf"], None, "*.pdf", None),
+        ("*.pdf", ["a.pdf", "b.pdf"], "*.pdf", None),
+        ("*.pdf", ["a.pdf", "b.pdf", "rates.md"], "*.pdf", ("rates.md",)),
+        (["a.pdf", "b.pdf"], ["rates.md", "a.pdf", "b.pdf"], "*.pdf", ("rates.md",)),
+        ("*.pdf", ["a.pdf"], "*.pdf", ("a.pdf",)),
+        (["a.pdf", "c.pdf"], None, ("a.pdf", "c.pdf"), None),
+        (["a.pdf", {"x": 1}], None, ("a.pdf", {"x": 1}), None),
+        (["a.pdf", "rates.md"], None, ("a.pdf", "rates.md"), None),
+    ],
+)
+def test_what_is_done_for_each_input_reads_its_own_alone(
+    items: Any, inputs: list[str] | None, pattern: Any, read: tuple[str, ...] | None
+) -> None:
+    task = {"agent": "Ann", "prompt": "Read {item}", "for_each": {"items": items}}
+    written_plan = WrittenPlan.model_validate(
+        {**written(), "assign_task": [{**task, "inputs": inputs}]}
+    )
+    (step,) = written_plan.plan("Sum up", PlanRules(inputs=PDFS)).steps
+    assert step.for_each is not None
+    assert (step.for_each.items, step.inputs) == (pattern, read)
