@@ -21,7 +21,7 @@ from ..flows.readings import REPEATED_TOKENS
 from ..inputs.reading import read_files, reading_notes
 from ..models.names import FREE, price_of_name
 from ..text import dollars, one_line, plural, tokens_of
-from .source import Exclude, Files, check_models
+from .source import Exclude, Files, check_models, with_excluded
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
 
@@ -58,8 +58,10 @@ def batch(
     Lines that are completed in the output are skipped; runs that had begun are
     resumed.
     """
-    read = read_files(inputs or (), exclude or ())
-    for note in reading_notes(read):
+    options = with_excluded(options, exclude)
+    with waiting("Reading"):
+        read = read_files(inputs or (), exclude or ())
+    for note in reading_notes(read) if inputs else ():
         say(note)
     texts = read.texts
     lines = _read(file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -41,11 +41,12 @@ from .source import (
     Template,
     check_models,
     read_source,
+    with_excluded,
 )
 from .terminal.files import artifact_files, check_folder, extra_files, write_folder
 from .terminal.plan import estimate_lines, print_plan
 from .terminal.printing import print_json, print_text
-from .terminal.session import check_output, run_and_report, say
+from .terminal.session import check_output, run_and_report, say, waiting
 
 __all__ = ["RunName", "plan", "resume", "run", "warn_of_lost"]
 
@@ -95,8 +96,9 @@ def run(
         exclude or (),
         schema,
     )
-    source = read_source(arguments, options.max_steps)
-    options = source.with_schema(_with_excluded(options, exclude))
+    with waiting("Reading"):
+        source = read_source(arguments, options.max_steps)
+    options = source.with_schema(with_excluded(options, exclude))
     orchestrated = is_orchestrated(source.plan)
     _say_inputs(source, options, ask=not yes)
     asyncio.run(check_models(options, orchestrated=orchestrated))
@@ -108,14 +110,6 @@ def run(
         as_events=stream,
         after=None if output is None else lambda result: _write(output, result, is_typed),
     )
-
-
-def _with_excluded(options: SwarmOptions, exclude: Sequence[str] | None) -> SwarmOptions:
-    """Return options that leave the same out of the toolset documents."""
-    if not options.documents or not exclude:
-        return options
-    documents = (*options.documents, *(f"!{pattern}" for pattern in exclude))
-    return options.model_copy(update={"documents": documents})
 
 
 def _say_inputs(source: RunSource, options: SwarmOptions, *, ask: bool) -> None:
@@ -278,8 +272,9 @@ def plan(
         exclude or (),
         schema,
     )
-    source = read_source(arguments, options.max_steps)
-    options = source.with_schema(_with_excluded(options, exclude))
+    with waiting("Reading"):
+        source = read_source(arguments, options.max_steps)
+    options = source.with_schema(with_excluded(options, exclude))
     for note in source.notes:
         say(note)
     task_ir = source.plan or asyncio.run(_ask(source, options))

@@ -41,6 +41,7 @@ __all__ = [
     "Template",
     "check_models",
     "read_source",
+    "with_excluded",
 ]
 
 
@@ -185,6 +186,14 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
             "Give an OBJECTIVE, a --plan FILE, --each PATH, or --items FILE with --template.",
         )
     return RunSource(objective, None, read.texts, schema, notes)
+
+
+def with_excluded(options: SwarmOptions, exclude: Sequence[str] | None) -> SwarmOptions:
+    """Return options that leave the same out of the toolset documents."""
+    if not options.documents or not exclude:
+        return options
+    documents = (*options.documents, *(f"!{pattern}" for pattern in exclude))
+    return options.model_copy(update={"documents": documents})
 
 
 def _check_text(text: str | None) -> None:
