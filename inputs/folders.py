@@ -118,8 +118,21 @@ def _folder_and_pattern(text: str) -> tuple[str, str]:
     if os.path.isfile(text):
         return os.path.dirname(text) or ".", escape(os.path.basename(text))
     if has_wildcard(text) and not os.path.lexists(text):
-        return split_pattern(text)
+        return _split(text)
     return text, ""
+
+
+def _split(pattern: str) -> tuple[str, str]:
+    """Return the folder that a pattern begins with, and the rest.
+
+    Folders that exist are none of a pattern's, whatever their names have in them.
+    """
+    parts = pattern.split("/")
+    ends = [n for n in range(1, len(parts)) if os.path.isdir("/".join(parts[:n]) or "/")]
+    folder, rest = split_pattern(pattern)
+    if not ends or not os.path.isdir(folder):
+        return folder, rest
+    return "/".join(parts[: ends[-1]]) or "/", "/".join(parts[ends[-1] :])
 
 
 def _written_out(text: str) -> str:
@@ -162,8 +175,11 @@ class _Search:
         if os.path.isdir(text):
             return self._below(Path(text), FileSelection(text, (), self.exclude))
         if os.path.lexists(text) or not has_wildcard(text):
-            return [FoundFile(Path(text), Path(text).resolve())]
-        folder, pattern = split_pattern(text)
+            try:
+                return [FoundFile(Path(text), Path(text).resolve())]
+            except (OSError, RuntimeError, ValueError) as error:
+                raise file_problem(f"input {text}", ValueError(str(error))) from None
+        folder, pattern = _split(text)
         found = self._below(Path(folder), FileSelection(folder, (pattern,), self.exclude))
         if not found:
             raise InputError(

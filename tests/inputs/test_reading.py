@@ -179,6 +179,17 @@ def test_a_file_with_a_pattern_s_characters_in_its_name_is_that_file(papers: Pat
     assert read_paths([papers / "n[1].md"]) == {"n_1_.md": "one"}
 
 
+def test_a_folder_with_a_pattern_s_characters_in_its_name_is_that_folder(papers: Path) -> None:
+    (odd := papers / "[old] *").mkdir()
+    (odd / "c.md").write_text("C")
+    assert read_paths([f"{odd}/*.md"]) == {"c.md": "C"}
+    assert read_paths([f"{odd}/**/*.md", f"{papers}/ol?/*"]) == {"c.md": "C", "old/a.txt": "old A"}
+
+
+def test_a_path_that_no_system_has_is_an_error() -> None:
+    assert "can't be read: embedded null byte" in problem(Path("a\0b"))
+
+
 def test_what_is_excluded_is_not_read_and_what_excludes_nothing_is_said(papers: Path) -> None:
     read = read_files([str(papers), "!old"], ["*.md", "*.log"])
     assert (dict(read.texts), read.unused) == ({"a.txt": "A"}, ("*.log",))

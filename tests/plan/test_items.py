@@ -389,13 +389,13 @@ def test_a_header_of_thousands_of_columns_is_read() -> None:
     assert rows_of("a.csv", text) == [dict(zip(names, names, strict=True))]
 
 
-NAMES = st.lists(
+OF_INPUTS = st.lists(
     st.sampled_from(["a.pdf", "b.pdf", "x/a.pdf", "x/b.md", "y/a.pdf", "n.md", "Makefile", "x/*"]),
     unique=True,
 )
 
 
-@given(NAMES, NAMES)
+@given(OF_INPUTS, OF_INPUTS)
 def test_a_pattern_of_names_fits_them_and_no_other(names: list[str], others: list[str]) -> None:
     rest = [name for name in others if name not in names]
     if names and (pattern := pattern_of(names, rest)):
