@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect_swarm.cli.source import with_excluded
+from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.store.result import SwarmResult
 from scripted import Script
@@ -178,3 +180,18 @@ def test_a_run_that_sends_much_to_every_item_goes_on_where_nobody_can_be_asked(
     assert result.exit_code == 0, result.stderr
     assert "Each of the 2 instances of S1 reads long.md" in result.stderr
     assert len(script.prompts) == 2
+
+
+def test_a_batch_says_what_each_line_gets(script: Script, written: Written, invoke: Invoke) -> None:
+    lines = written("lines.jsonl", '"Sum it up"\n"Say it in a word"\n')
+    long = written("long.md", "A long text. " * 4000)
+    result = invoke("batch", lines, "--file", long, "--no-memory")
+    assert "Each of 2 lines gets 1 input of about 17,334 tokens." in result.stderr
+    assert "That is 34,668 tokens if a step of each line reads them all." in result.stderr
+
+
+def test_what_is_excluded_is_excluded_from_the_documents_too() -> None:
+    options = SwarmOptions(documents=("papers",))
+    assert with_excluded(options, ["drafts"]).documents == ("papers", "!drafts")
+    assert with_excluded(options, None) == options
+    assert with_excluded(SwarmOptions(), ["drafts"]).documents == ()
