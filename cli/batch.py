@@ -17,9 +17,11 @@ from ..files import read_text
 from ..flows.control import called_with, controlled
 from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
-from ..inputs.reading import read_paths
-from ..text import one_line, plural
-from .source import Files, check_models
+from ..flows.readings import REPEATED_TOKENS
+from ..inputs.reading import read_files, reading_notes
+from ..models.names import FREE, price_of_name
+from ..text import dollars, one_line, plural, tokens_of
+from .source import Exclude, Files, check_models, with_excluded
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
 
@@ -48,6 +50,7 @@ def batch(
         typer.Option("--again", help="Do all lines, also those that the output has as completed."),
     ] = False,
     inputs: Files = None,
+    exclude: Exclude = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
 ) -> int:
     """Run every line of a file; the results are JSON, one line each, in the file's order.
@@ -55,8 +58,14 @@ def batch(
     Lines that are completed in the output are skipped; runs that had begun are
     resumed.
     """
-    texts = read_paths(inputs or ())
+    options = with_excluded(options, exclude)
+    with waiting("Reading"):
+        read = read_files(inputs or (), exclude or ())
+    for note in reading_notes(read) if inputs else ():
+        say(note)
+    texts = read.texts
     lines = _read(file)
+    _say_inputs(texts, sum(bool(line.strip()) for line in lines), options)
     if output is not None and output.resolve() == file.resolve():
         raise InputError(f"The output {output} is the input too.", "Give another path.")
     if not any(line.strip() for line in lines):
@@ -74,6 +83,21 @@ def batch(
     if ended["completed"] == ended.total():
         return ExitCode.COMPLETED
     return ExitCode.PARTIAL if ended["completed"] or ended["partial"] else ExitCode.FAILED
+
+
+def _say_inputs(texts: Mapping[str, str], lines: int, options: SwarmOptions) -> None:
+    """Say what every line gets to read, and what that comes to."""
+    if not texts:
+        return
+    tokens = sum(map(tokens_of, texts.values()))
+    say(
+        f"Each of {plural(lines, 'line')} gets {plural(len(texts), 'input')} of about "
+        f"{plural(tokens, 'token')}."
+    )
+    if tokens * (lines - 1) >= REPEATED_TOKENS:
+        price = price_of_name(options.model_of("worker"))
+        usd = f", {dollars(price.input_usd * tokens * lines)}" if price and price != FREE else ""
+        say(f"That is {tokens * lines:,} tokens{usd} if a step of each line reads them all.")
 
 
 async def _each(

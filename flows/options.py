@@ -202,7 +202,9 @@ class SwarmOptions(CallBounds):
         "or block:mcp-server/NAME; several with commas between.",
     )
     documents: tuple[str, ...] = Field(
-        default=(), description="Folders that the toolset documents may search and open."
+        default=(),
+        description="Folders, files and patterns such as papers/**/*.pdf that the toolset "
+        "documents may search and open; !PATTERN leaves some out.",
     )
     toolsets: tuple[str, ...] | None = Field(
         default=None,

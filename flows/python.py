@@ -48,7 +48,8 @@ async def swarm(
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own; left out, the orchestrator writes one.
-        inputs: What to work on: texts and paths by name, or paths of files and folders.
+        inputs: What to work on: texts and paths by name; or paths of files and folders, and
+            patterns such as `src/**/*.py`, of which those that begin with `!` exclude.
         options: Models and budgets.
         model: The model of every tier: a name, a pydantic-ai model, or an agent, whose tools and
             settings are used.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePath
 from types import MappingProxyType
@@ -63,18 +64,19 @@ def name_problem(name: str) -> str:
     return "is what a step may be called" if _STEP.fullmatch(name) else ""
 
 
-def input_names(paths: Sequence[PurePath]) -> list[str]:
-    """Return a name for each path: the file's, with its folders where several have that name.
+def input_names(paths: Sequence[PurePath], depths: Sequence[int] = ()) -> list[str]:
+    """Return a name for each path: its last parts, and more of them where several have that name.
 
     Args:
         paths: Absolute paths, none of them twice.
+        depths: How many parts each name has at least; the file's own name where left out.
 
     Returns:
         Names that `name_problem` finds nothing wrong with, none of them twice.
     """
     taken: set[str] = set()
     names: list[str] = []
-    for name in map(_safe, _distinct(paths)):
+    for name in map(_safe, _distinct(paths, depths)):
         free = name
         number = 2
         while free in taken:
@@ -86,15 +88,16 @@ def input_names(paths: Sequence[PurePath]) -> list[str]:
     return names
 
 
-def _distinct(paths: Sequence[PurePath]) -> list[str]:
+def _distinct(paths: Sequence[PurePath], depths: Sequence[int]) -> list[str]:
     """Write each path with as many of its last parts as tell it from all others."""
-    depth = [1] * len(paths)
+    depth = [*depths] or [1] * len(paths)
     while True:
         names = [_last(path, count) for path, count in zip(paths, depth, strict=True)]
+        having = Counter(names)
         again = [
             n
             for n, name in enumerate(names)
-            if names.count(name) > 1 and depth[n] < len(_parts(paths[n]))
+            if having[name] > 1 and depth[n] < len(_parts(paths[n]))
         ]
         if not again:
             return names
@@ -143,7 +146,7 @@ MAX_FILE_BYTES = 32 << 20
 MAX_TEXT_BYTES = 8 << 20
 """Bytes of all texts together, as UTF-8: some 2.8 million tokens, more than a model reads in one
 request. A run's folder keeps the texts several times: as given, in the plan and in the result."""
-MAX_FILES = 200
+MAX_FILES = 1000
 """Files of a run: a folder with more is likely one that was not meant."""
 MAX_PAGES = 2000
 """Pages of a PDF: taking the text out of so many takes about a minute."""

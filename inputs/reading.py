@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -19,103 +21,112 @@ from .contents import (
     size,
     text_of,
 )
+from .folders import FoundFile, UnusableFile, find_files, left_out_line
 
 __all__ = [
+    "FilesRead",
     "Inputs",
     "check_inputs",
-    "files_in",
     "merged_inputs",
     "read_file",
+    "read_files",
     "read_inputs",
     "read_paths",
+    "reading_notes",
 ]
 
 
-def files_in(folder: Path) -> list[Path]:
-    """Return the files of a folder and of those in it, sorted; hidden ones are left out.
-
-    A link to a file in the folder counts as a file. A link to a folder in it is not followed, since
-    what is there is found anyway.
-
-    Raises:
-        InputError: A link leads out of the folder or nowhere, there is nothing to read, there are
-            too many files, or a folder can't be read.
-    """
-    root = folder.resolve()
-    found: list[Path] = []
-    for path in _walk(folder, root):
-        found.append(path)
-        if len(found) > MAX_FILES:
-            raise InputError(
-                f"The folder {folder} has more than {MAX_FILES} files.",
-                "Give a smaller folder, or the files that are needed.",
-            )
-    if not found:
-        raise InputError(
-            f"The folder {folder} has no files that can be given; hidden ones are left out.",
-            "Give a folder with files in it.",
-        )
-    return found
-
-
-def _walk(folder: Path, root: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as error:
-        raise file_problem(f"folder {folder}", error) from None
-    for path in entries:
-        if path.name.startswith("."):
-            continue
-        if path.is_symlink():
-            _check_link(path, root)
-        if not path.is_dir():
-            yield path
-        elif not path.is_symlink():
-            yield from _walk(path, root)
-
-
-def _check_link(path: Path, root: Path) -> None:
-    try:
-        target = path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        # A circle of links is the second.
-        raise InputError(f"The link {path} leads nowhere.", "Remove it, or mend it.") from None
-    if not target.is_relative_to(root):
-        raise InputError(
-            f"The link {path} leads out of the folder that was given, to {target}.",
-            f"Remove it, or give {target} itself.",
-        )
-
+_logger = logging.getLogger("prefect_swarm.inputs")
 
 Inputs = Mapping[str, str | Path] | Iterable[str | Path]
-"""What Python code gives: texts, and files as paths, by name; or paths of files and folders."""
+"""What Python code gives: texts, and files as paths, by name; or paths of files and folders, and
+patterns, of which those that begin with `!` exclude."""
 
 
-def read_paths(paths: Iterable[Path]) -> dict[str, str]:
-    """Read files, and all files of folders; what is given twice counts once.
+@dataclass(frozen=True, slots=True)
+class FilesRead:
+    """Files that were read.
 
-    Returns:
-        Texts by name, in the order given.
+    Attributes:
+        texts: Texts by name, in the order given.
+        left_out: A line that says what was left out of folders, and why; "" if nothing was.
+        unused: Excluding patterns that fit nothing.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    left_out: str = ""
+    unused: tuple[str, ...] = ()
+
+
+def reading_notes(*reads: FilesRead) -> list[str]:
+    """Say what was left out, and which excluding pattern fits nothing, a line each."""
+    lines = [read.left_out for read in reads if read.left_out]
+    unused = set[str].intersection(*(set(read.unused) for read in reads))
+    lines += [f"Nothing was left out for {each!r}: it fits no file." for each in sorted(unused)]
+    return [*dict.fromkeys(lines)]
+
+
+def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> FilesRead:
+    """Read files, all files of folders, and those that patterns fit; each counts once.
+
+    A file is named by its path from the folder that was given, or by its own name; where several
+    have that, with more of the folders before it. What lies in a folder and is empty, binary or
+    otherwise nothing that a model can be given is left out; what was named itself is an error then.
+
+    Args:
+        paths: The paths and patterns, as `find_files` takes them.
+        exclude: Patterns of what isn't taken.
 
     Raises:
-        InputError: One can't be read or is nothing that a model can be given, or they are too many
-            or too large.
+        InputError: One can't be read or is nothing that a model can be given, nothing is found, or
+            they are too many or too large.
     """
-    files: dict[Path, Path] = {}
-    for path in paths:
-        for file in files_in(path) if path.is_dir() else [path]:
-            files.setdefault(file.resolve(), file)
-    if len(files) > MAX_FILES:
-        raise InputError(
-            f"{len(files)} files were given, and a run takes {MAX_FILES}.", "Give fewer files."
-        )
-    texts: dict[str, str] = {}
+    found = find_files(paths, exclude)
+    texts: dict[FoundFile, str] = {}
+    left_out = [*found.left_out]
     total = 0
-    for name, file in zip(input_names([*files]), files.values(), strict=True):
-        texts[name] = read_file(file)
-        total += len(texts[name].encode())
+    for file in found.files:
+        try:
+            text = read_file(file.path)
+        except InputError as error:
+            if file.is_named:
+                raise
+            left_out.append(UnusableFile(str(file.path), _why(error, file.path)))
+            continue
+        texts[file] = text
+        total += len(text.encode())
         check_total(total)
-    return texts
+        _check_count(len(texts), len(found.files))
+    line = left_out_line(left_out, len(texts) + len(left_out)) if left_out else ""
+    if line and not texts:
+        raise InputError(f"None of these files can be given. {line}", "Give other files.")
+    names = input_names([file.place for file in texts], [file.depth for file in texts])
+    return FilesRead(dict(zip(names, texts.values(), strict=True)), line, found.unused)
+
+
+def read_paths(paths: Iterable[str | Path]) -> dict[str, str]:
+    """Read files as `read_files` does; what is left out is logged.
+
+    Raises:
+        InputError: As `read_files` says.
+    """
+    read = read_files(paths)
+    for note in reading_notes(read):
+        _logger.warning("%s", note)
+    return dict(read.texts)
+
+
+def _check_count(count: int, found: int) -> None:
+    if count > MAX_FILES:
+        raise InputError(
+            f"{found:,} files were given, and a run takes {MAX_FILES:,}.",
+            "Give fewer: a pattern such as 'src/**/*.py' takes some of a folder, --exclude leaves "
+            "some out. The toolset documents searches more: --documents FOLDER.",
+        )
+
+
+def _why(error: InputError, path: Path) -> str:
+    return error.problem.removeprefix(f"The input {path} ").removesuffix(".")
 
 
 def read_inputs(supplied: Inputs) -> dict[str, str]:
@@ -125,9 +136,9 @@ def read_inputs(supplied: Inputs) -> dict[str, str]:
         InputError: As `read_paths` and `check_inputs` say.
     """
     if isinstance(supplied, str | Path):
-        return read_paths([Path(supplied)])
+        return read_paths([supplied])
     if not isinstance(supplied, Mapping):
-        return read_paths(map(Path, supplied))
+        return read_paths(supplied)
     by_name = cast("Mapping[str, str | Path]", supplied)
     texts = {
         name: whole_characters(value) if isinstance(value, str) else read_file(value)
@@ -150,7 +161,7 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
             raise InputError(f"The input {name} is empty.", "Leave it out.")
     if len(inputs) > MAX_FILES:
         raise InputError(
-            f"{len(inputs)} inputs were given, and a run takes {MAX_FILES}.", "Give fewer."
+            f"{len(inputs):,} inputs were given, and a run takes {MAX_FILES:,}.", "Give fewer."
         )
     check_total(sum(len(text.encode()) for text in inputs.values()))
 

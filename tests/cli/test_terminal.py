@@ -154,6 +154,25 @@ def test_n_asks_why_and_ends_the_run(plan: Path, calls: Path) -> None:
     assert calls.read_text("utf-8") == ""
 
 
+@pytest.mark.parametrize(("typed", "code", "asked"), [("n\n", 130, 0), ("y\n", 0, 2)])
+def test_what_is_sent_to_every_item_is_asked_about(
+    typed: str, code: int, asked: int, calls: Path, tmp_path: Path
+) -> None:
+    (items := tmp_path / "items.txt").write_text("tea\ncoffee\n")
+    (long := tmp_path / "long.md").write_text("A long text. " * 4000)
+    mapped = ("--items", items, "--template", "Rate {item}", "--file", long, "--no-memory")
+    with terminal(calls, "run", *mapped) as shown:
+        before = shown.until("Go on? [y/N]: ")
+        assert (
+            "Each of the 2 instances of S1 reads long.md: 2 times 17,334 tokens, 34,668 in all."
+            in before
+        )
+        shown.type(typed)
+        ended, rest = shown.end()
+    assert ended == code, rest
+    assert sum("Rate" in line for line in calls.read_text("utf-8").splitlines()) == asked
+
+
 def test_anything_else_is_asked_again(plan: Path, calls: Path) -> None:
     with terminal(calls, *RUN, plan) as shown:
         shown.until(PROMPT)

@@ -24,7 +24,7 @@ def test_the_example_s_steps_read_its_files() -> None:
 
 def test_the_limits_are_those_of_the_program() -> None:
     assert f"A file may have {size(MAX_FILE_BYTES)} and a PDF {MAX_PAGES:,} pages" in PAGE
-    assert f"a run takes {MAX_FILES} files and {size(MAX_TEXT_BYTES)} of text" in PAGE
+    assert f"a run takes {MAX_FILES:,} files and {size(MAX_TEXT_BYTES)} of text" in PAGE
 
 
 def test_the_step_of_the_page_is_the_example_s() -> None:

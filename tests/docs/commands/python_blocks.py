@@ -54,6 +54,10 @@ def _verdict(asked: Asked) -> Reply:
     return Reply("A cup of tea has 47 mg of caffeine.")
 
 
+def _problem(asked: Asked) -> Reply:
+    return Reply('{"place": "south pier", "problem": "It is closed."}')
+
+
 _MEMORY = "tests/docs/test_memory_doc.py::test_the_{}"
 _OWN_GATE = "tests/docs/test_own_gate.py::test_{}"
 
@@ -69,6 +73,7 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
                 run_by="tests/test_deployment.py::test_the_program_of_the_page_has_the_result",
             ),
         ),
+        "docs/how-to/files.md": (Block("TaskIR.from_items", reply=_problem),),
         "docs/how-to/forget.md": (
             Block("forget(", run_by=_MEMORY.format("program_that_forgets_says_what_went")),
         ),
