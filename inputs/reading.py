@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 from ..errors import InputError
 from ..files import file_problem
@@ -16,15 +16,19 @@ from .contents import (
     check_total,
     input_names,
     name_problem,
+    plain_name,
     size,
-    text_of,
+    texts_of,
 )
+from .pictures import is_data_uri, read_data_uri
 
 __all__ = [
     "Inputs",
+    "PictureData",
     "check_inputs",
     "files_in",
     "merged_inputs",
+    "named_texts",
     "read_file",
     "read_inputs",
     "read_paths",
@@ -87,8 +91,17 @@ def _check_link(path: Path, root: Path) -> None:
         )
 
 
-Inputs = Mapping[str, str | Path] | Iterable[str | Path]
-"""What Python code gives: texts, and files as paths, by name; or paths of files and folders."""
+@runtime_checkable
+class PictureData(Protocol):
+    """A picture in memory, as pydantic-ai's `BinaryContent` is one."""
+
+    data: bytes
+    media_type: str
+
+
+Inputs = Mapping[str, str | Path | PictureData] | Iterable[str | Path]
+"""What Python code gives: texts, pictures, and files as paths, by name; or paths of files and
+folders."""
 
 
 def read_paths(paths: Iterable[Path]) -> dict[str, str]:
@@ -110,11 +123,9 @@ def read_paths(paths: Iterable[Path]) -> dict[str, str]:
             f"{len(files)} files were given, and a run takes {MAX_FILES}.", "Give fewer files."
         )
     texts: dict[str, str] = {}
-    total = 0
     for name, file in zip(input_names([*files]), files.values(), strict=True):
-        texts[name] = read_file(file)
-        total += len(texts[name].encode())
-        check_total(total)
+        texts |= named_texts(name, read_file(file))
+        check_total(texts.values())
     return texts
 
 
@@ -128,13 +139,43 @@ def read_inputs(supplied: Inputs) -> dict[str, str]:
         return read_paths([Path(supplied)])
     if not isinstance(supplied, Mapping):
         return read_paths(map(Path, supplied))
-    by_name = cast("Mapping[str, str | Path]", supplied)
-    texts = {
-        name: whole_characters(value) if isinstance(value, str) else read_file(value)
-        for name, value in by_name.items()
-    }
+    by_name = cast("Mapping[str, str | Path | PictureData]", supplied)
+    texts: dict[str, str] = {}
+    for name, value in by_name.items():
+        texts |= _given(name, value)
     check_inputs(texts)
     return texts
+
+
+def _given(name: str, value: str | Path | PictureData) -> dict[str, str]:
+    match value:
+        case str():
+            return {name: _text(name, value)}
+        case Path():
+            return named_texts(name, read_file(value))
+        case _:
+            return named_texts(name, texts_of(value.data, name))
+
+
+def _text(name: str, text: str) -> str:
+    """Return a text that is given by name, with whole characters; a picture as models see it."""
+    text = whole_characters(text)
+    return read_data_uri(text, f"input {name}") if is_data_uri(text) else text
+
+
+def named_texts(name: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of a file by names of inputs: those of a workbook have its sheets' names.
+
+    Args:
+        name: The file's.
+        texts: As `texts_of` has them.
+    """
+    if "" in texts:
+        return {name: texts[""]}
+    found: dict[str, str] = {}
+    for part, text in texts.items():
+        found[plain_name(f"{name}/{part.replace('/', '_')}.csv", found)] = text
+    return found
 
 
 def check_inputs(inputs: Mapping[str, str]) -> None:
@@ -152,7 +193,7 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
         raise InputError(
             f"{len(inputs)} inputs were given, and a run takes {MAX_FILES}.", "Give fewer."
         )
-    check_total(sum(len(text.encode()) for text in inputs.values()))
+    check_total(inputs.values())
 
 
 def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
@@ -163,13 +204,13 @@ def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[s
     """
     if twice := sorted(first.keys() & second.keys()):
         raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
-    texts = {name: whole_characters(text) for name, text in {**first, **second}.items()}
+    texts = {name: _text(name, text) for name, text in {**first, **second}.items()}
     check_inputs(texts)
     return texts
 
 
-def read_file(path: Path) -> str:
-    """Return the text of a file.
+def read_file(path: Path) -> dict[str, str]:
+    """Return the texts of a file, as `texts_of` has them.
 
     Its size is looked at first: no byte of a file that is too large is read.
 
@@ -186,7 +227,7 @@ def read_file(path: Path) -> str:
                 # It may grow while it is read.
                 data = file.read(MAX_FILE_BYTES + 1)
             _check_size(len(data), name)
-            return text_of(data, str(path))
+            return texts_of(data, str(path))
     except (OSError, ValueError) as error:
         raise file_problem(name, error) from None
     kind = "folder" if stat.S_ISDIR(found.st_mode) else "pipe or a device"
