@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ..data_types import Finite, Moment
 from ..errors import RunDamagedError
 from ..host.secrets import secrets_in
+from ..inputs.pictures import without_pictures
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.items import is_pattern
 from ..plan.schedule_events import UNFINISHED, StepStatus
@@ -577,7 +578,7 @@ def _step(
 
 def _reads(run: RunStore, planned: ShownStep, plan: ShownPlan) -> tuple[tuple[str, int], ...]:
     upstream = planned.upstream
-    sizes = {name: len(text) for name, text in plan.inputs}
+    sizes = {name: len(without_pictures(text)) for name, text in plan.inputs}
     names = planned.inputs
     if names is None:
         names = () if upstream or planned.found_items else tuple(sizes)

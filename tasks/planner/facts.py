@@ -14,13 +14,13 @@ from ...data_types import Frozen
 from ...errors import Category, SandboxError
 from ...gates import DEFAULT_GATES, Gate, gate_name
 from ...inputs.contents import InputKind, kind_of
+from ...inputs.pictures import picture_of, reading_tokens, without_pictures
 from ...models.names import Price, model_names, without_place
 from ...plan.output import OutputKind
 from ...plan.task_ir import TIERS, Tier
 from ...store.protocol import RunStore
 from ...text import one_line, plural
 from ...toolsets.catalogue import Catalogue, ToolsetUse, listed_tools
-from ..subagent.request import tokens_of
 
 __all__ = [
     "MOST_PLANS",
@@ -228,10 +228,10 @@ def notes_of(inputs: Mapping[str, str]) -> tuple[InputNote, ...]:
     return tuple(
         InputNote(
             name=name,
-            kind=kind_of(name),
-            characters=len(text),
-            tokens=tokens_of(text),
-            begins=one_line(_first_line(text), _MOST_CHARS),
+            kind="picture" if picture_of(text) else kind_of(name),
+            characters=len(without_pictures(text)),
+            tokens=reading_tokens(text),
+            begins=one_line(_first_line(without_pictures(text)), _MOST_CHARS),
         )
         for name, text in inputs.items()
     )
