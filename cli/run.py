@@ -33,6 +33,7 @@ from .source import (
     PlanFile,
     RunSource,
     Template,
+    Urls,
     check_models,
     read_source,
 )
@@ -51,6 +52,7 @@ def run(
     template: Template = None,
     join: Join = None,
     file: Files = None,
+    url: Urls = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -70,7 +72,7 @@ def run(
         check_folder(output)
     if stream:
         options = options.model_copy(update={"stream_text": True})
-    source = read_source(objective, plan, items, template, join, options.max_steps, file)
+    source = read_source(objective, plan, items, template, join, options.max_steps, file, url)
     orchestrated = is_orchestrated(source.plan)
     asyncio.run(check_models(options, orchestrated=orchestrated))
     is_typed = options.answer_schema is not None
@@ -184,6 +186,7 @@ def plan(
     template: Template = None,
     join: Join = None,
     file: Files = None,
+    url: Urls = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Print a Mermaid flowchart instead of the table.")
@@ -196,7 +199,7 @@ def plan(
     """
     if as_mermaid and as_json:
         raise InputError("--mermaid and --json were both given.", "Give one of them.")
-    source = read_source(objective, plan, items, template, join, options.max_steps, file)
+    source = read_source(objective, plan, items, template, join, options.max_steps, file, url)
     task_ir = source.plan or asyncio.run(_ask(source, options))
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there

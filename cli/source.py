@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from ..flows.options import SwarmOptions
 from ..flows.run_inputs import with_inputs
 from ..gates import gates
 from ..host.network import check_ca_files, check_proxies
-from ..inputs.reading import read_paths
+from ..inputs.reading import merged_inputs, read_paths
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PlanFile",
     "RunSource",
     "Template",
+    "Urls",
     "check_models",
     "read_source",
 ]
@@ -54,8 +56,14 @@ Files = Annotated[
     typer.Option(
         "--file",
         metavar="PATH",
-        help="A document to work on, or a folder of them: text, Markdown, CSV, JSON, PDF; "
-        "repeatable.",
+        help="A document to work on, or a folder of them: text, CSV, JSON, PDF, pictures, DOCX, "
+        "PPTX, XLSX, HTML, EPUB; repeatable.",
+    ),
+]
+Urls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--url", metavar="URL", help="A page of the web to work on, as Markdown; repeatable."
     ),
 ]
 
@@ -77,11 +85,13 @@ def read_source(
     join: str | None,
     max_steps: int,
     files: Sequence[Path] | None = None,
+    urls: Sequence[str] | None = None,
 ) -> RunSource:
     """Make one thing to run of what was given.
 
     Raises:
-        InputError: Nothing was given, things that don't go together, or a file that can't be read.
+        InputError: Nothing was given, things that don't go together, or a file or a page that
+            can't be read.
         PlanError: The plan can't be read or breaks a rule.
     """
     for text in (objective, template, join):
@@ -94,6 +104,8 @@ def read_source(
             "--plan was given with --items, --template or --join.", "Give one or the other."
         )
     inputs = read_paths(files or ())
+    if urls:
+        inputs = merged_inputs(inputs, _read_pages(urls))
     if plan is not None:
         return _from_plan(_read_plan(plan, max_steps, inputs), objective, inputs)
     if mapped:
@@ -104,6 +116,14 @@ def read_source(
             "Give an OBJECTIVE, a --plan FILE, or --items FILE with --template.",
         )
     return RunSource(objective, None, inputs)
+
+
+def _read_pages(urls: Sequence[str]) -> dict[str, str]:
+    check_proxies()
+    check_ca_files(os.environ)
+    from ..toolsets.web import read_pages
+
+    return asyncio.run(read_pages(urls))
 
 
 def _check_text(text: str | None) -> None:

@@ -13,6 +13,7 @@ import pytest
 from flow_runs import plan_of
 from pdf_files import pdf_of
 from picture_files import picture_bytes, pixels, scanned_pdf
+from PIL import Image
 from prefect_swarm import SwarmOptions, SwarmResult, resume, swarm
 from prefect_swarm.errors import BudgetExceededError, ModelError
 from prefect_swarm.inputs.reading import read_inputs
@@ -32,7 +33,7 @@ LOOK = plan_of({"id": "S1", "inputs": ["shot.png"]})
 def run_at(
     server: ProviderServer, plan: TaskIR, inputs: Mapping[str, Any], model: str = "", **options: Any
 ) -> SwarmResult:
-    given = {"model": model or server.name(), "memory": False, **options}
+    given: dict[str, Any] = {"model": model or server.name(), "memory": False, **options}
     return asyncio.run(
         swarm(plan.objective, plan=plan, inputs=inputs, options=SwarmOptions(**given))
     )
@@ -52,6 +53,12 @@ def pictures(asked: Asked) -> list[bytes]:
 
 def texts(asked: Asked) -> list[str]:
     return [part["text"] for part in content(asked) if part["type"] == "text"]
+
+
+def colour_of(picture: Image.Image) -> str:
+    """The colour of a picture at its top, which a JPEG may have changed by a little."""
+    red, _, blue = picture.resize((1, 1), box=(0, 0, 9, 9)).tobytes()
+    return "red" if red > 200 > 50 > blue else "blue" if blue > 200 > 50 > red else "another"
 
 
 def files_with(run_id: str, text: str) -> set[str]:
@@ -101,7 +108,7 @@ def test_pages_of_a_pdf_without_text_are_shown_behind_their_numbers(tmp_path: Pa
     [asked] = server.asked
     assert texts(asked)[:2] == ["Input scan.pdf, page 1:", "Input scan.pdf, page 2:"]
     red, blue = (pixels(shown) for shown in pictures(asked))
-    assert red.getpixel((9, 9))[0] > 200 > 100 > blue.getpixel((9, 9))[0]
+    assert [colour_of(page) for page in (red, blue)] == ["red", "blue"]
     assert "[page 2]\n[the picture above of page 2]" in texts(asked)[-1]
 
 
