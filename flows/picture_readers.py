@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ..errors import ModelError
-from ..inputs.pictures import has_pictures
+from ..errors import InputError, ModelError
+from ..inputs.pictures import MAX_PICTURES, has_pictures, pictures_in
 from ..models.names import Profile
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.items import names_matching
@@ -50,14 +50,20 @@ def check_readers(
     A step that climbs to a model that doesn't fails there.
 
     Raises:
+        InputError: A step reads more pictures than a request may have.
         ModelError: One doesn't; names the step and the input.
     """
-    pictured = frozenset(_pictured(plan.inputs))
-    if not pictured:
+    counts = {name: count for name, text in plan.inputs if (count := len(pictures_in(text)))}
+    if not counts:
         return
     every = tuple(name for name, _ in plan.inputs)
     for step, names in _readers(plan.steps, every, every):
-        read = [name for name in names if name in pictured]
+        read = [name for name in names if name in counts]
+        if step.for_each is None and (count := sum(counts[name] for name in read)) > MAX_PICTURES:
+            raise InputError(
+                f"Step {step.id} reads {count:,} pictures, and a request may have {MAX_PICTURES}.",
+                "Name fewer of its inputs, or have it done for each of them (for_each).",
+            )
         for who, model in _models(step, options) if read else ():
             if not profile_of(model).takes_pictures:
                 raise ModelError(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from ..errors import BudgetExceededError, Category, ModelError, PlanError, SwarmError
+from ..errors import BudgetExceededError, Category, InputError, ModelError, PlanError, SwarmError
 from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
@@ -543,7 +543,7 @@ class Turns:
         compiled = compile_plan(plan, defaults, recall=recall, toolsets=toolsets.names)
         try:
             check_readers(compiled, options, self.context.models.profile)
-        except ModelError as error:
+        except (InputError, ModelError) as error:
             raise PlanError(error.problem, "Assign it to another tier, or without it.") from None
         await check_gates(compiled)
         await check_toolsets(compiled, toolsets, self.context.run)

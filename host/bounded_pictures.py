@@ -29,7 +29,8 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _LOSSLESS = frozenset({"PNG", "GIF"})
 _PNG_BYTES = 1 << 20
 """Of a picture whose kind loses nothing: what takes more is written as JPEG."""
-_QUALITY = 90
+_QUALITY, _PAGE_QUALITY = 90, 80
+"""Of JPEG: pages come in dozens, and are read for their letters."""
 _DOTS = 200 / 72
 """Pixels for a point of a page, at most: pages of a usual size are bounded by their side."""
 
@@ -47,7 +48,7 @@ def read_picture(data: bytes, most_pixels: int, side: int) -> dict[str, Any]:
     try:
         with PIL.Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             kind = image.format or ""
-            return _written(_plain(image, side), is_lossless=kind in _LOSSLESS)
+            return _written(_plain(image, side), kind in _LOSSLESS)
     except MemoryError:
         os._exit(3)
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
@@ -94,11 +95,13 @@ def _upright(image: Image) -> Image:
         return image
 
 
-def _written(image: Image, *, is_lossless: bool, most: int = _PNG_BYTES) -> dict[str, Any]:
+def _written(
+    image: Image, is_lossless: bool, most: int = _PNG_BYTES, quality: int = _QUALITY
+) -> dict[str, Any]:
     image.info.clear()
     kind, data = "image/png", _bytes(image, "PNG") if is_lossless else b""
     if not 0 < len(data) <= most:
-        kind, data = "image/jpeg", _bytes(image, "JPEG", quality=_QUALITY, optimize=True)
+        kind, data = "image/jpeg", _bytes(image, "JPEG", quality=quality, optimize=True)
     width, height = image.size
     return {"picture": [kind, width, height, base64.b64encode(data).decode("ascii")]}
 
@@ -157,7 +160,7 @@ def _page(document: Any, number: int, side: int) -> dict[str, Any] | None:
     bands = extremes if isinstance(extremes[0], tuple) else (extremes,)
     if all(least == most for least, most in bands):
         return None
-    return _written(image.convert("RGB"), is_lossless=True, most=_PNG_BYTES // 4)
+    return _written(image.convert("RGB"), True, _PNG_BYTES // 4, _PAGE_QUALITY)
 
 
 def _texts() -> Callable[[bytes, int], dict[str, Any]]:

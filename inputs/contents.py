@@ -21,6 +21,7 @@ from ..host.bounded import (
 from ..text import one_line, size, whole_characters
 from .office import office_kind, office_texts
 from .pictures import (
+    MAX_PICTURES,
     MAX_PICTURES_BYTES,
     MAX_PIXELS,
     MAX_SIDE,
@@ -39,7 +40,6 @@ __all__ = [
     "MAX_PAGES",
     "MAX_PDF_BYTES",
     "MAX_PDF_S",
-    "MAX_PICTURE_PAGES",
     "MAX_TEXT_BYTES",
     "InputKind",
     "advice_for_binary",
@@ -178,8 +178,6 @@ MAX_PAGES = 2000
 """Pages of a PDF: taking the text out of so many takes about a minute."""
 MAX_PDF_S = 120.0
 """Seconds of computing that reading a PDF may take: the most pages of usual ones take half."""
-MAX_PICTURE_PAGES = 100
-"""Pages of a PDF that become pictures: providers take no more pictures in a request."""
 MAX_PDF_BYTES = 32 << 20
 """Bytes of a PDF's texts, as JSON: four times what a run may be given."""
 
@@ -234,7 +232,7 @@ def pdf_text(
     """
     script, work = BOUNDED_WORK, f"pages {MAX_PAGES}"
     if pictures:
-        script, work = BOUNDED_PICTURES, f"{work} {MAX_PICTURE_PAGES} {MAX_PIXELS} {MAX_SIDE}"
+        script, work = BOUNDED_PICTURES, f"{work} {MAX_PICTURES} {MAX_PIXELS} {MAX_SIDE}"
     try:
         found: dict[str, Any] = json.loads(answer_within(script, data, bounds, work))
     except BoundError as error:
@@ -254,7 +252,7 @@ def pdf_text(
     if "pictures" in found:
         raise InputError(
             f"The {name} has {found['pictures']:,} pages without text, and at most "
-            f"{MAX_PICTURE_PAGES} are shown as pictures.",
+            f"{MAX_PICTURES} are shown as pictures.",
             "Give only the pages that are needed, or have its text recognised first, as with: "
             "ocrmypdf FILE NEW.",
         )

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 from types import MappingProxyType
 from typing import Any, Literal
@@ -22,6 +23,7 @@ from ..host.bounded import BOUNDED_PICTURES, BoundError, ProcessBounds, answer_w
 from ..text import size, tokens_of
 
 __all__ = [
+    "MAX_PICTURES",
     "MAX_PICTURES_BYTES",
     "MAX_PIXELS",
     "MAX_SIDE",
@@ -49,8 +51,12 @@ down what is much larger themselves, and Anthropic takes no side above 2,000 pix
 with more than 20 pictures."""
 MAX_PIXELS = 64 << 20
 """Pixels of a picture that is read: more than any camera of a telephone takes."""
-MAX_PICTURES_BYTES = 32 << 20
-"""Bytes of all pictures of a run, as data URIs: a run's folder keeps them several times."""
+MAX_PICTURES_BYTES = 48 << 20
+"""Bytes of all pictures of a run, as data URIs: with its texts, what a file of a run may have."""
+MAX_PICTURES = 100
+"""Pictures that a step may read: Anthropic takes no more in a request."""
+_MAX_BYTES = 2 << 20
+"""Bytes of a picture that is taken as it is given."""
 
 MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 _KINDS = MappingProxyType(
@@ -94,7 +100,13 @@ class Picture:
 
 def picture_of(text: str) -> Picture | None:
     """Return the picture that a text is; None for any other text."""
-    if not text.startswith(_BEGINS) or (found := _URI.fullmatch(text)) is None:
+    return _decoded(text) if text.startswith(_BEGINS) else None
+
+
+# A step's pictures are looked at several times, for their tokens and for what is sent.
+@lru_cache(maxsize=16)
+def _decoded(text: str) -> Picture | None:
+    if (found := _URI.fullmatch(text)) is None:
         return None
     try:
         data = base64.b64decode(found[2], validate=True)
@@ -246,7 +258,8 @@ def read_data_uri(text: str, name: str) -> str:
         ) from None
     known = made_picture(data)
     # What is small enough as it is was read before, or is decoded by nobody but the model.
-    if known is not None and max(known.width, known.height) <= MAX_SIDE and picture_of(text):
+    is_small = known is not None and max(known.width, known.height) <= MAX_SIDE
+    if is_small and len(data) <= _MAX_BYTES and picture_of(text) is not None:
         return text
     return picture_text(read_picture(data, name))
 

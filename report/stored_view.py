@@ -285,8 +285,23 @@ def _texts(message: _Message, kind: str) -> list[str]:
     found: object = message.get("parts")
     parts = cast("list[object]", found) if isinstance(found, list) else []
     known = (cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict))
-    texts = (part.get("content") for part in known if part.get("part_kind") == kind)
-    return [text for text in texts if isinstance(text, str)]
+    contents = (part.get("content") for part in known if part.get("part_kind") == kind)
+    return [text for content in contents for text in _texts_in(content)]
+
+
+def _texts_in(content: object) -> list[str]:
+    """Return the texts of a part's content, with a picture's name in its place."""
+    if isinstance(content, str):
+        return [content]
+    texts: list[str] = []
+    for each in cast("list[object]", content) if isinstance(content, list) else ():
+        name = cast("_Message", each).get("identifier") if isinstance(each, dict) else each
+        if isinstance(name, str):
+            texts.append(f"[{name[:_NAME_CHARS]}]" if isinstance(each, dict) else name)
+    return texts
+
+
+_NAME_CHARS = 80
 
 
 SHOWN_CHARS = 200_000
