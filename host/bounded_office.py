@@ -82,13 +82,13 @@ def _markdown(html: str | bytes) -> str:
 
     warnings.simplefilter("ignore")
     soup = BeautifulSoup(html, "html.parser")
-    for tag in soup(["script", "style", "noscript", "template", "svg", "iframe"]):
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    for tag in soup(["title", "script", "style", "noscript", "template", "svg", "iframe"]):
         tag.decompose()
     body: Any = soup.body or soup
     converter: Any = MarkdownConverter(
         heading_style="ATX", bullets="-", strip=["img"], table_infer_header=True
     )
-    title = soup.title.get_text(" ", strip=True) if soup.title else ""
     text = re.sub(r"[ \t]+\n", "\n", str(converter.convert_soup(body)))
     text = re.sub(r"\n{3,}", "\n\n", text).strip()
     has_heading = bool(re.match(r"#+ ", text))

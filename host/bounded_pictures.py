@@ -44,7 +44,8 @@ def read_picture(data: bytes, most_pixels: int, side: int) -> dict[str, Any]:
     import PIL.Image
 
     PIL.Image.MAX_IMAGE_PIXELS = most_pixels
-    warnings.simplefilter("error")
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("error", PIL.Image.DecompressionBombWarning)
     try:
         with PIL.Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             kind = image.format or ""

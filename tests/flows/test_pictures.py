@@ -14,11 +14,15 @@ from flow_runs import plan_of
 from pdf_files import pdf_of
 from picture_files import picture_bytes, pixels, scanned_pdf
 from PIL import Image
-from prefect_swarm import SwarmOptions, SwarmResult, resume, swarm
+from prefect_swarm import SwarmOptions, SwarmResult, override_models, resume, swarm
 from prefect_swarm.errors import BudgetExceededError, ModelError
 from prefect_swarm.inputs.reading import read_inputs
+from prefect_swarm.models.remote import remote_model
+from prefect_swarm.models.resolve import takes_pictures
 from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.report.stored_view import view_of
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.tasks.planner.facts import notes_of
 from provider_runs import ONCE, serving, works
 from provider_server import Asked, ProviderServer, Reply
 from pydantic_ai.messages import BinaryContent
@@ -178,3 +182,58 @@ def test_a_reader_of_pdfs_with_text_is_asked_in_text_alone() -> None:
         )
     assert isinstance(server.asked[0].body["messages"][-1]["content"], str)
     assert "Hello" in json.dumps(server.asked[0].body)
+
+
+def test_where_there_is_no_room_for_a_picture_it_is_left_out_and_that_is_said() -> None:
+    inputs = {
+        name: BinaryContent(picture_bytes(size=(1200, 1200)), media_type="image/png")
+        for name in ("a.png", "b.png")
+    }
+    with serving(works) as server:
+        result = run_at(server, plan_of({"id": "S1"}), inputs, max_input_tokens=3000)
+    [asked] = server.asked
+    assert len(pictures(asked)) == 1
+    assert "a picture is left out" in texts(asked)[-1]
+    [left_out] = result.steps[0].attempts[0].left_out
+    assert (left_out.name, left_out.tokens) == ("b.png", 1920)
+
+
+def test_the_page_of_a_step_names_the_pictures_that_it_was_sent() -> None:
+    with serving(works) as server:
+        result = run_at(server, LOOK, SHOT)
+    view = view_of(RunFolder.of(result.run_id))
+    [attempt] = view.steps[0].attempts
+    assert attempt.sent.startswith("Input shot.png:\n[picture-")
+    [(name, characters)] = view.steps[0].reads
+    assert name == "shot.png"
+    assert characters < 60
+
+
+def test_a_block_may_say_that_a_model_takes_no_pictures() -> None:
+    with serving(works) as server:
+        blind = remote_model("strong-model", base_url=server.url, takes_pictures=False)
+        sees = remote_model("gpt-3.5-turbo", base_url=server.url, takes_pictures=True)
+        assert not takes_pictures(blind)
+        assert takes_pictures(sees)
+        with override_models(worker=blind), pytest.raises(ModelError, match="takes no pictures"):
+            run_at(server, LOOK, SHOT)
+
+
+def test_a_plan_is_made_with_what_a_picture_is_and_not_its_data() -> None:
+    [note] = notes_of({"shot.png": read_inputs(SHOT)["shot.png"]})
+    assert note.kind == "picture"
+    assert note.tokens == 255
+    assert note.begins.startswith("[picture: PNG, 40 × 20 pixels,")
+
+
+def test_an_agent_with_tools_sees_its_pictures_and_its_journal_has_no_data() -> None:
+    agents = [{"name": "Reader", "system_prompt": "You look.", "tools": ["python"]}]
+    with serving(works) as server:
+        result = run_at(server, plan_of({"id": "S1"}, agents=agents), SHOT)
+    assert result.status == "completed"
+    [shown] = pictures(server.asked[0])
+    [url] = [part["image_url"]["url"] for part in content(server.asked[0]) if "image_url" in part]
+    found = files_with(result.run_id, url.partition(",")[2][:200])
+    assert found <= {"inputs.json", "planned.json", "plan.json", "result.json"}
+    folder = RunFolder.of(result.run_id).folder / "calls" / "pictures"
+    assert [path.read_bytes() for path in folder.iterdir()] == [shown]
