@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ def profile(name: str) -> Profile:
     return Profile(takes_pictures=name == "sees")
 
 
-def problem_of(plan: TaskIR, options: SwarmOptions = OPTIONS, **inputs: str) -> str:
+def problem_of(plan: TaskIR, inputs: Mapping[str, str], options: SwarmOptions = OPTIONS) -> str:
     """What is wrong with a plan that has these inputs; "" if nothing is."""
     compiled = compile_plan(with_inputs(plan, inputs))
     try:
@@ -38,7 +39,7 @@ def problem_of(plan: TaskIR, options: SwarmOptions = OPTIONS, **inputs: str) -> 
 
 def checked(*steps: dict[str, Any], **fields: Any) -> str:
     """What is wrong with a plan whose inputs are a picture and a text."""
-    return problem_of(plan_of(*steps, **fields), **GIVEN)
+    return problem_of(plan_of(*steps, **fields), GIVEN)
 
 
 def test_a_step_without_needs_reads_all_inputs_so_the_picture_too() -> None:
@@ -81,20 +82,20 @@ def test_a_step_inside_another_reads_what_that_reads() -> None:
         step = {"id": "S1", "plan": {"steps": steps}}
         return parse_plan({"objective": "Look", "agents": agents, "steps": [step]})
 
-    assert "reads the picture shot.png" in problem_of(nested(), **GIVEN)
-    assert problem_of(nested(inputs=["note"]), **GIVEN) == ""
+    assert "reads the picture shot.png" in problem_of(nested(), GIVEN)
+    assert problem_of(nested(inputs=["note"]), GIVEN) == ""
 
 
 def test_without_pictures_no_model_is_looked_at() -> None:
-    assert problem_of(plan_of({"id": "S1"}), ALL_BLIND, note="hello") == ""
+    assert problem_of(plan_of({"id": "S1"}), {"note": "hello"}, ALL_BLIND) == ""
 
 
 def test_more_pictures_than_a_request_may_have_are_an_error() -> None:
     inputs = {f"p{n}.png": SHOT for n in range(101)}
     sees = SwarmOptions(model="sees")
-    assert "Step S1 reads 101 pictures" in problem_of(plan_of({"id": "S1"}), sees, **inputs)
+    assert "Step S1 reads 101 pictures" in problem_of(plan_of({"id": "S1"}), inputs, sees)
     each = {"id": "S1", "for_each": {"items": "*", "max_items": 200}, "prompt": "See {item}"}
-    assert problem_of(plan_of(each), sees, **inputs) == ""
+    assert problem_of(plan_of(each), inputs, sees) == ""
 
 
 def test_before_there_is_a_plan_one_tier_has_to_take_pictures() -> None:
