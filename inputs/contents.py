@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Literal
@@ -25,7 +25,6 @@ from .pictures import (
     MAX_PICTURES_BYTES,
     MAX_PIXELS,
     MAX_SIDE,
-    bytes_of,
     is_picture,
     made_picture,
     picture_text,
@@ -182,14 +181,16 @@ MAX_PDF_BYTES = 32 << 20
 """Bytes of a PDF's texts, as JSON: four times what a run may be given."""
 
 
-def check_total(texts: Iterable[str]) -> None:
+def check_total(total: int, pictures: int = 0) -> None:
     """Refuse more text, or more of pictures, than a run may be given.
+
+    Args:
+        total: Bytes of all texts so far, without their pictures.
+        pictures: Bytes of all pictures so far.
 
     Raises:
         InputError: It is too much.
     """
-    sizes = [bytes_of(text) for text in texts]
-    total, pictures = sum(each for each, _ in sizes), sum(each for _, each in sizes)
     if pictures > MAX_PICTURES_BYTES:
         raise InputError(
             f"The inputs have {size(pictures)} of pictures or more, and a run takes "

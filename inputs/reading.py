@@ -20,7 +20,7 @@ from .contents import (
     size,
     texts_of,
 )
-from .pictures import is_data_uri, read_data_uri
+from .pictures import bytes_of, is_data_uri, read_data_uri
 
 __all__ = [
     "Inputs",
@@ -123,9 +123,13 @@ def read_paths(paths: Iterable[Path]) -> dict[str, str]:
             f"{len(files)} files were given, and a run takes {MAX_FILES}.", "Give fewer files."
         )
     texts: dict[str, str] = {}
+    total = pictures = 0
     for name, file in zip(input_names([*files]), files.values(), strict=True):
-        texts |= named_texts(name, read_file(file))
-        check_total(texts.values())
+        found = named_texts(name, read_file(file))
+        for words, shown in map(bytes_of, found.values()):
+            total, pictures = total + words, pictures + shown
+        check_total(total, pictures)
+        texts |= found
     return texts
 
 
@@ -193,7 +197,8 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
         raise InputError(
             f"{len(inputs)} inputs were given, and a run takes {MAX_FILES}.", "Give fewer."
         )
-    check_total(inputs.values())
+    sizes = [bytes_of(text) for text in inputs.values()]
+    check_total(sum(words for words, _ in sizes), sum(shown for _, shown in sizes))
 
 
 def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:

@@ -13,8 +13,21 @@ from picture_files import picture_bytes, scanned_pdf
 from prefect_swarm.errors import InputError
 from prefect_swarm.host.bounded_work import pdf_pages
 from prefect_swarm.inputs import contents as pdf
-from prefect_swarm.inputs.contents import InputKind, kind_of, text_of, texts_of
-from prefect_swarm.inputs.pictures import MAX_SIDE, picture_of, pictures_in, without_pictures
+from prefect_swarm.inputs.contents import (
+    MAX_TEXT_BYTES,
+    InputKind,
+    check_total,
+    kind_of,
+    text_of,
+    texts_of,
+)
+from prefect_swarm.inputs.pictures import (
+    MAX_PICTURES_BYTES,
+    MAX_SIDE,
+    picture_of,
+    pictures_in,
+    without_pictures,
+)
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r\ufeff", codec="utf-8"), min_size=1)
 
@@ -178,9 +191,7 @@ def test_where_text_alone_is_wanted_a_picture_is_its_label() -> None:
     assert text_of(picture_bytes("JPEG"), "a.jpg").startswith("[picture: JPEG, 40 × 20 pixels,")
 
 
-def test_more_pictures_than_a_run_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = texts_of(picture_bytes(), "a.png")[""]
-    monkeypatch.setattr(pdf, "MAX_PICTURES_BYTES", 2 * len(text))
-    pdf.check_total([text, text])
+def test_more_pictures_than_a_run_may_have_are_refused() -> None:
+    check_total(MAX_TEXT_BYTES, MAX_PICTURES_BYTES)
     with pytest.raises(InputError, match="of pictures"):
-        pdf.check_total([text, text, text])
+        check_total(0, MAX_PICTURES_BYTES + 1)
