@@ -53,12 +53,14 @@ class TierFact(Frozen):
         model: Its name, without address, folder and key.
         read_usd, written_usd: US dollars a million tokens; None where the price isn't known. Both
             are 0 for a model that runs on this machine.
+        is_blind: Whether it can't be shown the pictures that are given; False where there are none.
     """
 
     tiers: tuple[Tier, ...]
     model: str
     read_usd: float | None = None
     written_usd: float | None = None
+    is_blind: bool = Field(default=False, exclude_if=lambda is_blind: not is_blind)
 
 
 class GateFact(Frozen):

@@ -15,7 +15,7 @@ from pdf_files import pdf_of
 from picture_files import picture_bytes, pixels, scanned_pdf
 from PIL import Image
 from prefect_swarm import SwarmOptions, SwarmResult, override_models, resume, swarm
-from prefect_swarm.errors import BudgetExceededError, ModelError
+from prefect_swarm.errors import BudgetExceededError, ModelError, NoPlanError
 from prefect_swarm.inputs.reading import read_inputs
 from prefect_swarm.models.remote import remote_model
 from prefect_swarm.models.resolve import takes_pictures
@@ -224,6 +224,20 @@ def test_a_plan_is_made_with_what_a_picture_is_and_not_its_data() -> None:
     assert note.kind == "picture"
     assert note.tokens == 255
     assert note.begins.startswith("[picture: PNG, 40 × 20 pixels,")
+
+
+def test_a_planner_reads_which_models_cannot_be_shown_the_pictures() -> None:
+    with serving(works) as server:
+        options = SwarmOptions(
+            model=server.name(), worker=server.name("gpt-3.5-turbo"), memory=False
+        )
+        with pytest.raises(NoPlanError):
+            asyncio.run(swarm("Look", inputs=SHOT, options=options))
+    first = "\n".join(next(asked.texts for asked in server.asked if asked.is_plan))
+    assert "- shot.png (picture," in first
+    lines = [line for line in first.splitlines() if line.endswith("it can't read pictures")]
+    assert [line.partition(":")[0] for line in lines] == ["- worker"]
+    assert "base64" not in first
 
 
 def test_an_agent_with_tools_sees_its_pictures_and_its_journal_has_no_data() -> None:
