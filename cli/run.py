@@ -39,6 +39,7 @@ from .source import (
     Schema,
     SourceArguments,
     Template,
+    Urls,
     check_models,
     read_source,
     with_excluded,
@@ -61,6 +62,7 @@ def run(
     each: Each = None,
     file: Files = None,
     exclude: Exclude = None,
+    url: Urls = None,
     schema: Schema = None,
     output: Annotated[
         Path | None,
@@ -95,6 +97,7 @@ def run(
         file or (),
         exclude or (),
         schema,
+        url or (),
     )
     with waiting("Reading"):
         source = read_source(arguments, options.max_steps)
@@ -247,6 +250,7 @@ def plan(
     each: Each = None,
     file: Files = None,
     exclude: Exclude = None,
+    url: Urls = None,
     schema: Schema = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_mermaid: Annotated[
@@ -271,6 +275,7 @@ def plan(
         file or (),
         exclude or (),
         schema,
+        url or (),
     )
     with waiting("Reading"):
         source = read_source(arguments, options.max_steps)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -19,7 +20,7 @@ from ..flows.run_inputs import with_inputs
 from ..gates import gates
 from ..host.network import check_ca_files, check_proxies
 from ..inputs.contents import MAX_NAME
-from ..inputs.reading import FilesRead, check_inputs, read_files, reading_notes
+from ..inputs.reading import FilesRead, check_inputs, merged_inputs, read_files, reading_notes
 from ..plan.items import has_rows, names_matching, pattern_of
 from ..plan.output import Output, schema_problem
 from ..plan.program import Collect
@@ -39,6 +40,7 @@ __all__ = [
     "Schema",
     "SourceArguments",
     "Template",
+    "Urls",
     "check_models",
     "read_source",
     "with_excluded",
@@ -84,7 +86,7 @@ Files = Annotated[
         "--file",
         metavar="PATH",
         help="A document to work on, a folder of them, or a quoted pattern such as 'src/**/*.py': "
-        "text, Markdown, CSV, JSON, PDF; repeatable.",
+        "text, CSV, JSON, PDF, pictures, DOCX, PPTX, XLSX, HTML, EPUB; repeatable.",
     ),
 ]
 Exclude = Annotated[
@@ -94,6 +96,12 @@ Exclude = Annotated[
         metavar="GLOB",
         help="What isn't taken of folders and patterns: a name at any depth, or a path from the "
         "folder; repeatable.",
+    ),
+]
+Urls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--url", metavar="URL", help="A page of the web to work on, as Markdown; repeatable."
     ),
 ]
 Schema = Annotated[
@@ -146,6 +154,7 @@ class SourceArguments:
     files: Sequence[str] = ()
     exclude: Sequence[str] = ()
     schema: Path | None = None
+    urls: Sequence[str] = ()
 
     @property
     def is_mapped(self) -> bool:
@@ -159,7 +168,8 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
     """Make one thing to run of what was given.
 
     Raises:
-        InputError: Nothing was given, things that don't go together, or a file that can't be read.
+        InputError: Nothing was given, things that don't go together, or a file or a page that
+            can't be read.
         PlanError: The plan can't be read or breaks a rule.
     """
     objective, plan = arguments.objective, arguments.plan
@@ -175,6 +185,8 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
     schema = None if arguments.schema is None else _read_schema(arguments.schema)
     read = read_files(arguments.files, arguments.exclude) if arguments.files else FilesRead()
     notes = tuple(reading_notes(read)) if arguments.files else ()
+    if arguments.urls:
+        read = replace(read, texts=merged_inputs(read.texts, _read_pages(arguments.urls)))
     if arguments.is_mapped:
         return _mapped(arguments, read, schema)
     if plan is not None:
@@ -194,6 +206,14 @@ def with_excluded(options: SwarmOptions, exclude: Sequence[str] | None) -> Swarm
         return options
     documents = (*options.documents, *(f"!{pattern}" for pattern in exclude))
     return options.model_copy(update={"documents": documents})
+
+
+def _read_pages(urls: Sequence[str]) -> dict[str, str]:
+    check_proxies()
+    check_ca_files(os.environ)
+    from ..toolsets.web import read_pages
+
+    return asyncio.run(read_pages(urls))
 
 
 def _check_text(text: str | None) -> None:

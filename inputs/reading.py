@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 from ..errors import InputError
 from ..files import file_problem
@@ -18,16 +18,20 @@ from .contents import (
     check_total,
     input_names,
     name_problem,
+    plain_name,
     size,
-    text_of,
+    texts_of,
 )
 from .folders import FoundFile, UnusableFile, find_files, left_out_line
+from .pictures import bytes_of, is_data_uri, read_data_uri
 
 __all__ = [
     "FilesRead",
     "Inputs",
+    "PictureData",
     "check_inputs",
     "merged_inputs",
+    "named_texts",
     "read_file",
     "read_files",
     "read_inputs",
@@ -38,9 +42,18 @@ __all__ = [
 
 _logger = logging.getLogger("prefect_swarm.inputs")
 
-Inputs = Mapping[str, str | Path] | Iterable[str | Path]
-"""What Python code gives: texts, and files as paths, by name; or paths of files and folders, and
-patterns, of which those that begin with `!` exclude."""
+
+@runtime_checkable
+class PictureData(Protocol):
+    """A picture in memory, as pydantic-ai's `BinaryContent` is one."""
+
+    data: bytes
+    media_type: str
+
+
+Inputs = Mapping[str, str | Path | PictureData] | Iterable[str | Path]
+"""What Python code gives: texts, pictures, and files as paths, by name; or paths of files and
+folders, and patterns, of which those that begin with `!` exclude."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +95,30 @@ def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> File
             they are too many or too large.
     """
     found = find_files(paths, exclude)
-    texts: dict[FoundFile, str] = {}
+    read: dict[FoundFile, Mapping[str, str]] = {}
     left_out = [*found.left_out]
-    total = 0
+    total = pictures = 0
     for file in found.files:
         try:
-            text = read_file(file.path)
+            texts = read_file(file.path)
         except InputError as error:
             if file.is_named:
                 raise
             left_out.append(UnusableFile(str(file.path), _why(error, file.path)))
             continue
-        texts[file] = text
-        total += len(text.encode())
-        check_total(total)
-        _check_count(len(texts), len(found.files))
-    line = left_out_line(left_out, len(texts) + len(left_out)) if left_out else ""
-    if line and not texts:
+        read[file] = texts
+        for words, shown in map(bytes_of, texts.values()):
+            total, pictures = total + words, pictures + shown
+        check_total(total, pictures)
+        _check_count(len(read), len(found.files))
+    line = left_out_line(left_out, len(read) + len(left_out)) if left_out else ""
+    if line and not read:
         raise InputError(f"None of these files can be given. {line}", "Give other files.")
-    names = input_names([file.place for file in texts], [file.depth for file in texts])
-    return FilesRead(dict(zip(names, texts.values(), strict=True)), line, found.unused)
+    named: dict[str, str] = {}
+    names = input_names([file.place for file in read], [file.depth for file in read])
+    for name, texts in zip(names, read.values(), strict=True):
+        named |= named_texts(name, texts)
+    return FilesRead(named, line, found.unused)
 
 
 def read_paths(paths: Iterable[str | Path]) -> dict[str, str]:
@@ -139,13 +156,43 @@ def read_inputs(supplied: Inputs) -> dict[str, str]:
         return read_paths([supplied])
     if not isinstance(supplied, Mapping):
         return read_paths(supplied)
-    by_name = cast("Mapping[str, str | Path]", supplied)
-    texts = {
-        name: whole_characters(value) if isinstance(value, str) else read_file(value)
-        for name, value in by_name.items()
-    }
+    by_name = cast("Mapping[str, str | Path | PictureData]", supplied)
+    texts: dict[str, str] = {}
+    for name, value in by_name.items():
+        texts |= _given(name, value)
     check_inputs(texts)
     return texts
+
+
+def _given(name: str, value: str | Path | PictureData) -> dict[str, str]:
+    match value:
+        case str():
+            return {name: _text(name, value)}
+        case Path():
+            return named_texts(name, read_file(value))
+        case _:
+            return named_texts(name, texts_of(value.data, name))
+
+
+def _text(name: str, text: str) -> str:
+    """Return a text that is given by name, with whole characters; a picture as models see it."""
+    text = whole_characters(text)
+    return read_data_uri(text, f"input {name}") if is_data_uri(text) else text
+
+
+def named_texts(name: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of a file by names of inputs: those of a workbook have its sheets' names.
+
+    Args:
+        name: The file's.
+        texts: As `texts_of` has them.
+    """
+    if "" in texts:
+        return {name: texts[""]}
+    found: dict[str, str] = {}
+    for part, text in texts.items():
+        found[plain_name(f"{name}/{part.replace('/', '_')}.csv", found)] = text
+    return found
 
 
 def check_inputs(inputs: Mapping[str, str]) -> None:
@@ -163,7 +210,8 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
         raise InputError(
             f"{len(inputs):,} inputs were given, and a run takes {MAX_FILES:,}.", "Give fewer."
         )
-    check_total(sum(len(text.encode()) for text in inputs.values()))
+    sizes = [bytes_of(text) for text in inputs.values()]
+    check_total(sum(words for words, _ in sizes), sum(shown for _, shown in sizes))
 
 
 def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
@@ -174,13 +222,13 @@ def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[s
     """
     if twice := sorted(first.keys() & second.keys()):
         raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
-    texts = {name: whole_characters(text) for name, text in {**first, **second}.items()}
+    texts = {name: _text(name, text) for name, text in {**first, **second}.items()}
     check_inputs(texts)
     return texts
 
 
-def read_file(path: Path) -> str:
-    """Return the text of a file.
+def read_file(path: Path) -> dict[str, str]:
+    """Return the texts of a file, as `texts_of` has them.
 
     Its size is looked at first: no byte of a file that is too large is read.
 
@@ -197,7 +245,7 @@ def read_file(path: Path) -> str:
                 # It may grow while it is read.
                 data = file.read(MAX_FILE_BYTES + 1)
             _check_size(len(data), name)
-            return text_of(data, str(path))
+            return texts_of(data, str(path))
     except (OSError, ValueError) as error:
         raise file_problem(name, error) from None
     kind = "folder" if stat.S_ISDIR(found.st_mode) else "pipe or a device"

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from ..errors import ItemsError
 from ..inputs.contents import is_json_lines, kind_of
+from ..inputs.pictures import has_pictures
 from ..inputs.selection import has_wildcard
 from ..text import one_line, plural, whole_characters
 from ..untrusted.json_text import NoJsonError, read_json
@@ -211,6 +212,8 @@ def rows_of(name: str, text: str, at: str = "") -> list[Any]:
         ValueError: `at` isn't a pointer.
     """
     noun = f"input {name}"
+    if has_pictures(text):
+        raise ItemsError(f"The {noun} has pictures, and no rows.", "Give one item a file.")
     text = text.removeprefix("\ufeff")
     kind = kind_of(name)
     if kind == "text":

@@ -16,6 +16,7 @@ from ...data_types import Frozen
 from ...errors import Category, SandboxError
 from ...gates import DEFAULT_GATES, Gate, gate_name
 from ...inputs.contents import InputKind, kind_of
+from ...inputs.pictures import picture_of, reading_tokens, without_pictures
 from ...models.names import Price, model_names, without_place
 from ...plan.items import count_rows
 from ...plan.output import OutputKind
@@ -23,7 +24,6 @@ from ...plan.task_ir import TIERS, Tier
 from ...store.protocol import RunStore
 from ...text import one_line, plural
 from ...toolsets.catalogue import Catalogue, ToolsetUse, listed_tools
-from ..subagent.request import tokens_of
 
 __all__ = [
     "MOST_PLANS",
@@ -56,12 +56,14 @@ class TierFact(Frozen):
         model: Its name, without address, folder and key.
         read_usd, written_usd: US dollars a million tokens; None where the price isn't known. Both
             are 0 for a model that runs on this machine.
+        is_blind: Whether it can't be shown the pictures that are given; False where there are none.
     """
 
     tiers: tuple[Tier, ...]
     model: str
     read_usd: float | None = None
     written_usd: float | None = None
+    is_blind: bool = Field(default=False, exclude_if=lambda is_blind: not is_blind)
 
 
 class GateFact(Frozen):
@@ -234,10 +236,10 @@ def notes_of(inputs: Mapping[str, str]) -> tuple[InputNote, ...]:
     return tuple(
         InputNote(
             name=name,
-            kind=kind_of(name),
-            characters=len(text),
-            tokens=tokens_of(text),
-            begins=one_line(_first_line(text), _MOST_CHARS),
+            kind="picture" if picture_of(text) else kind_of(name),
+            characters=len(without_pictures(text)),
+            tokens=reading_tokens(text),
+            begins=one_line(_first_line(without_pictures(text)), _MOST_CHARS),
             rows=count_rows(name, text),
         )
         for name, text in inputs.items()

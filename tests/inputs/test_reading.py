@@ -6,17 +6,21 @@ import os
 from pathlib import Path
 
 import pytest
+from picture_files import picture_bytes
 from prefect_swarm.errors import InputError
 from prefect_swarm.inputs import contents as limits
 from prefect_swarm.inputs import folders, reading
+from prefect_swarm.inputs.pictures import picture_of
 from prefect_swarm.inputs.reading import (
     check_inputs,
+    merged_inputs,
     read_file,
     read_files,
     read_inputs,
     read_paths,
     reading_notes,
 )
+from pydantic_ai import BinaryContent
 
 
 @pytest.fixture
@@ -244,3 +248,27 @@ def test_a_folder_is_no_file(papers: Path) -> None:
 def test_what_is_given_by_name_is_checked(inputs: dict[str, str], why: str) -> None:
     with pytest.raises(InputError, match=why):
         check_inputs(inputs)
+
+
+def test_pictures_are_read_from_folders_from_paths_and_from_memory(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(picture_bytes())
+    (tmp_path / "note.txt").write_text("hello")
+    from_folder = read_inputs([tmp_path])
+    in_memory = BinaryContent(picture_bytes(), media_type="image/png")
+    by_name = read_inputs({"shot.png": in_memory, "again.png": tmp_path / "shot.png"})
+    assert set(by_name.values()) == {from_folder["shot.png"]}
+    assert picture_of(from_folder["shot.png"]) is not None
+
+
+def test_a_file_in_memory_is_what_its_bytes_say() -> None:
+    wrong = BinaryContent(picture_bytes("JPEG"), media_type="image/png")
+    made = picture_of(read_inputs({"shot": wrong})["shot"])
+    assert made is not None
+    assert made.media_type == "image/jpeg"
+
+
+def test_a_picture_that_is_given_as_a_text_is_checked() -> None:
+    with pytest.raises(InputError, match="input shot"):
+        read_inputs({"shot": "data:image/png;base64,AAAA"})
+    with pytest.raises(InputError, match="input shot"):
+        merged_inputs({"shot": "data:image/png;base64,AAAA"}, {})
