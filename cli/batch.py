@@ -18,6 +18,8 @@ from ..flows.control import called_with, controlled
 from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
 from ..inputs.reading import read_paths
+from ..store.losses import lost_of, lost_words
+from ..store.result import SwarmResult
 from ..text import one_line, plural
 from .source import Files, check_models
 from .terminal.interruption import interruptible
@@ -73,7 +75,8 @@ def batch(
     )
     if ended["completed"] == ended.total():
         return ExitCode.COMPLETED
-    return ExitCode.PARTIAL if ended["completed"] or ended["partial"] else ExitCode.FAILED
+    has_answers = ended["completed"] or ended["partial"] or ended[_NOT_WHOLE]
+    return ExitCode.PARTIAL if has_answers else ExitCode.FAILED
 
 
 async def _each(
@@ -112,21 +115,31 @@ async def _each(
             interruption.control.cancel.set()
     if interruption.control.cancel.is_set():
         raise interruption.error(
-            f"Cancelled after {plural(ended['completed'], 'completed line')}",
+            f"Cancelled after {plural(ended['completed'] + ended[_NOT_WHOLE], 'completed line')}",
             "Start it again with the same output: it goes on with the lines that are left.",
         )
     return ended
 
 
+_NOT_WHOLE = "completed with something missing"
+
+
 def _status(line: BatchLine) -> str:
-    return line.result.status if line.result is not None else "failed"
+    if line.result is None:
+        return "failed"
+    status = line.result.status
+    return _NOT_WHOLE if status == "completed" and lost_of(line.result.steps) else status
 
 
 def _line_text(line: BatchLine) -> str:
     run = f"run {line.result.run_id}: " if line.result is not None else ""
     status = _status(line)
-    why = line.error or (line.result.problem if line.result is not None else "")
+    why = line.error or (_trouble(line.result) if line.result is not None else "")
     return f"Line {line.number}: {run}{status}{f': {one_line(why, 300)}' if why else ''}"
+
+
+def _trouble(result: SwarmResult) -> str:
+    return " ".join(filter(None, [result.problem, lost_words(lost_of(result.steps))]))
 
 
 def _read(path: Path) -> list[str]:

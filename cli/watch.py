@@ -22,6 +22,7 @@ from ..flows.prefect_io.form import is_suspended
 from ..store.approvals import Approvals
 from ..store.events import AskedEvent, BeganEvent, EventSink, FinishedEvent, RunEvent
 from ..store.protocol import RunStore, run_id_of
+from ..store.result import SwarmResult
 from ..store.runs import find_run, open_run
 from ..text import one_line
 from .inspect import show_run
@@ -76,10 +77,10 @@ def stage_of(
     return "elsewhere" if is_open_on_server else "left"
 
 
-def code_of(last: RunEvent | None, status: str | None) -> ExitCode:
-    """Return the exit code that a run has earned, by its result's status or its last event."""
-    if status is not None:
-        return exit_code_of_status(status)
+def code_of(last: RunEvent | None, result: SwarmResult | None) -> ExitCode:
+    """Return the exit code that a run has earned, by its result or its last event."""
+    if result is not None:
+        return exit_code_of_status(result.status, is_whole=not result.failures)
     if isinstance(last, FinishedEvent) and last.status == "cancelled":
         return ExitCode.CANCELLED
     return ExitCode.FAILED
@@ -208,7 +209,7 @@ def _watch_folder(run: RunStore) -> ExitCode:
         last = followed.last
         result = run.result() if followed.stage == "over" else None
     show_run(run)
-    return code_of(last, result and result.status)
+    return code_of(last, result)
 
 
 async def _follow(run: RunStore) -> FollowedRun:

@@ -16,6 +16,7 @@ from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline
 from ..metrics.clock import run_time
 from ..plan.task_ir import TaskIR, check_objective, parse_plan
+from ..store.losses import lost_of, lost_words, repeat_command
 from ..store.protocol import About, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import RunFailedError, SwarmResult
@@ -61,7 +62,8 @@ async def swarm(
 ) -> SwarmResult:
     """Run a swarm.
 
-    A run that ends `partial` is a Completed state of the name Partial.
+    A run that ends `partial`, or without some of its optional steps or items, is a Completed state
+    of the name Partial.
 
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
@@ -140,10 +142,20 @@ async def _execute(
         raise RunFailedError(
             f"No step succeeded. {visible(result.problem)}", f"See inspect {folder.run_id}.", result
         )
-    if result.status == "partial":
-        state = Completed(name="Partial", message=visible(result.problem), data=result)
+    if problem := _not_whole(result):
+        state = Completed(name="Partial", message=visible(problem), data=result)
         return _in_place_of_result(state)
     return result
+
+
+def _not_whole(result: SwarmResult) -> str:
+    """Say what a run lost that has an answer all the same; "" if it is whole."""
+    if result.status == "partial":
+        return result.problem or "It is partial."
+    if not (lost := lost_of(result.steps)):
+        return ""
+    again = repeat_command(result.run_id, result.status)
+    return f"It is completed, with {lost_words(lost)}. To do them again: {again}"
 
 
 def _in_place_of_result(state: State[Any]) -> SwarmResult:

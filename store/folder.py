@@ -39,6 +39,7 @@ from .layout import (
     TRANSCRIPTS,
     name_of,
     output_file,
+    output_ref,
     step_file,
 )
 from .lock import LOCK, erase_unlocked, hold_lock, is_locked
@@ -295,7 +296,7 @@ class RunFolder(RunFiles):
 
     def output_ref(self, step: str) -> str:
         """Return the path of a step's output below the folder of all runs."""
-        return f"{self.run_id}/{output_file(step)}"
+        return output_ref(self.run_id, step)
 
     def take_output(self, step: str, source: RunStore) -> bool:
         """Give another run's output a second name here, or copy it.

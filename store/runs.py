@@ -21,6 +21,7 @@ from ..untrusted.json_text import STEP_ID, read_object
 from .folder import RunFolder
 from .layout import ABOUT, PLAN, RESULT, name_of
 from .lock import LOCK, is_locked
+from .losses import lost_of
 from .protocol import RunStore
 
 __all__ = [
@@ -100,6 +101,7 @@ class ListedRun:
         instances_done: How many of these have their output.
         makespan_s, tokens, usd: What it took; None if it hasn't ended or is not known.
         running_s: Seconds since the process that executes it began to; None if none does.
+        missing: How many steps and items failed for good; None until the run has ended.
         damage: What can't be read; "" if all can.
     """
 
@@ -117,6 +119,7 @@ class ListedRun:
     instances: int | None = None
     instances_done: int | None = None
     running_s: float | None = None
+    missing: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +229,7 @@ def _listed(run: _Beginning) -> ListedRun:
             makespan_s=result.metrics.makespan_s,
             tokens=result.cost.tokens,
             usd=result.cost.money_usd,
+            missing=len(lost_of(result.steps)),
         )
     except FileNotFoundError:
         return _unfinished(run)
@@ -273,6 +277,7 @@ class _Step(_Read):
     status: str
     id: str = ""
     parent: str = ""
+    category: str | None = None
 
 
 class _Metrics(_Read):

@@ -15,6 +15,7 @@ from rich.console import Console
 from ...errors import InputError, RunCancelledError, exit_code_of_status
 from ...flows.control import AskPerson, controlled
 from ...flows.prefect_io.temporary_server import Server, prefect_server
+from ...store.losses import lost_of, lost_words, repeat_command
 from ...store.result import RunFailedError, SwarmResult
 from ...text import one_line, visible
 from ..process import spinner_name
@@ -142,7 +143,7 @@ def run_and_report(
     _say_trouble(result)
     if after is not None:
         after(result)
-    return exit_code_of_status(result.status)
+    return exit_code_of_status(result.status, is_whole=not result.failures)
 
 
 def _screen(title: str, *, as_events: bool) -> LiveScreen | PlainScreen | JsonScreen:
@@ -188,11 +189,18 @@ def _person(screen: LiveScreen | PlainScreen | JsonScreen) -> AskPerson | None:
 
 
 def _say_trouble(result: SwarmResult) -> None:
+    lost = lost_of(result.steps)
     if result.status == "completed":
+        if lost:
+            typer.secho(f"Completed, with {lost_words(lost)}.", err=True, fg="yellow")
+            say(f"  To do them again: {repeat_command(result.run_id, result.status)}")
         return
     what = "Failed" if result.status == "failed" else "Partly completed"
     typer.secho(f"{what}: {one_line(result.problem, 600)}", err=True, fg="red")
     say(f"  Look closer: prefect-swarm inspect {result.run_id} --step {example_step(result)}")
+    if lost:
+        again = repeat_command(result.run_id, result.status)
+        say(f"  {lost_words(lost)}. To do them again: {again}")
 
 
 def _cancelled(interruption: Interruption, run_id: str) -> RunCancelledError:

@@ -227,7 +227,7 @@ def print_summary(
     if result.problem:
         print_section("Problems")
         print_text(result.problem)
-    print_section(f"Run {result.run_id} is {result.status}.")
+    print_section(f"Run {result.run_id} is {result.status_words}.")
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
@@ -293,7 +293,7 @@ def _print_steps(result: SwarmResult) -> None:
             step.id,
             one_line(step.agent, 28),
             one_line(", ".join(needs_of(needs[step.id])), 20),
-            step.status,
+            step.status_words,
             str(len(step.attempts)),
             f"{sum(attempt.usage.tokens for attempt in step.attempts):,}",
             duration(sum(attempt.duration_s for attempt in step.attempts)),
@@ -348,7 +348,7 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
         return
     wanted = ["Answer"] if view.answer else []
     print_sections(_named(pages[2].sections, *wanted, "What went wrong"), view)
-    print_section(f"Run {view.run_id} is {view.status}.")
+    print_section(f"Run {view.run_id} is {view.status_words}.")
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
