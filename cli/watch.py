@@ -22,7 +22,6 @@ from ..flows.prefect_io.form import is_suspended
 from ..store.approvals import Approvals
 from ..store.events import AskedEvent, BeganEvent, EventSink, FinishedEvent, RunEvent
 from ..store.protocol import RunStore, run_id_of
-from ..store.result import SwarmResult
 from ..store.runs import find_run, open_run
 from ..text import one_line
 from .inspect import show_run
@@ -77,10 +76,16 @@ def stage_of(
     return "elsewhere" if is_open_on_server else "left"
 
 
-def code_of(last: RunEvent | None, result: SwarmResult | None) -> ExitCode:
-    """Return the exit code that a run has earned, by its result or its last event."""
-    if result is not None:
-        return exit_code_of_status(result.status, is_whole=not result.failures)
+def code_of(last: RunEvent | None, status: str | None, *, is_whole: bool = True) -> ExitCode:
+    """Return the exit code that a run has earned, by its result's status or its last event.
+
+    Args:
+        last: Its last event.
+        status: How it ended; None without a result.
+        is_whole: Whether it lost no step and no item.
+    """
+    if status is not None:
+        return exit_code_of_status(status, is_whole=is_whole)
     if isinstance(last, FinishedEvent) and last.status == "cancelled":
         return ExitCode.CANCELLED
     return ExitCode.FAILED
@@ -209,7 +214,7 @@ def _watch_folder(run: RunStore) -> ExitCode:
         last = followed.last
         result = run.result() if followed.stage == "over" else None
     show_run(run)
-    return code_of(last, result)
+    return code_of(last, result and result.status, is_whole=not (result and result.failures))
 
 
 async def _follow(run: RunStore) -> FollowedRun:

@@ -85,4 +85,7 @@ def _finding(result: Misfits) -> Finding:
     if result.broken:
         broken = Diagnostic(message=f"the step's schema can't be applied: {result.broken}")
         return Finding(status="error", category=Category.SCHEMA, diagnostics=(broken,))
-    return fault(Category.SCHEMA, *result.found) if result.found else Finding(status="passed")
+    if not result.found:
+        return Finding(status="passed")
+    more = [f"and {result.more:,} more"] if result.more else []
+    return fault(Category.SCHEMA, *result.found, *more)

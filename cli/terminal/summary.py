@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from ...errors import InputError, RunDamagedError
 from ...inputs.contents import size
-from ...plan.step import needs_of
+from ...plan.made import made_by
+from ...plan.step import final_step, needs_of
 from ...report.lines import (
     LEGEND,
     call_lines,
@@ -223,7 +224,7 @@ def print_summary(
         print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, chart))
     if result.answer:
         print_section("Answer")
-        print_artifact(result.answer)
+        print_artifact(result.answer, is_markdown=_is_markdown(result))
     if result.problem:
         print_section("Problems")
         print_text(result.problem)
@@ -238,6 +239,16 @@ def print_summary(
         )
     if link:
         print_text(f"Prefect UI:  {link}")
+
+
+def _is_markdown(result: SwarmResult) -> bool:
+    """Whether an answer is prose: not data, code or a table that a final step made."""
+    if result.answer.lstrip().startswith(("{", "[{")):
+        return False
+    steps = result.plan.steps
+    last = result.plan.final_step or final_step(steps)
+    lists = [step.id for step in steps if step.for_each is not None]
+    return last is None or made_by(steps, last, lists) == "text"
 
 
 def _print_others(result: SwarmResult) -> None:
