@@ -97,7 +97,7 @@ async def swarm(
         # The heartbeats end before the run is suspended: one that came later would be missed.
         with run.exclusive(), steady_clock(run), beating():
             run.remove_temporary_files()
-            plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
+            plan = _begin(run, desk.flow_run, objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
             await note_place(desk.flow_run, this_place(run))
@@ -165,7 +165,7 @@ def _in_place_of_result(state: State[Any]) -> SwarmResult:
 
 def _begin(
     run: RunStore,
-    flow_run_id: str,
+    begun: FlowRun,
     objective: str,
     supplied: TaskIR | PlanReference | None,
     inputs: dict[str, str] | None,
@@ -187,7 +187,8 @@ def _begin(
         if fork is not None:
             _check_without_inputs(run)
             begin_fork(run, objective, fork, plan, options)
-        run.write_about(About(flow_run_id, objective, run_time(), options.model_dump(mode="json")))
+        stored, deployment = options.model_dump(mode="json"), str(begun.deployment_id or "")
+        run.write_about(About(str(begun.id), objective, run_time(), stored, deployment))
     return plan
 
 

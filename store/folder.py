@@ -181,6 +181,7 @@ class RunFolder(RunFiles):
             "flow_run_id": about.flow_run_id,
             "objective": about.objective,
             "started_at": about.started_at,
+            **({"deployment": about.deployment} if about.deployment else {}),
         }
         self.append(ACCOUNTS, known)
         self.write(ABOUT, {**known, "options": dict(about.options or {})})
@@ -544,7 +545,12 @@ class RunFolder(RunFiles):
 
 def _about(found: Mapping[str, Any]) -> About:
     flow_run_id, objective = found.get("flow_run_id"), found.get("objective", "")
-    return About(str(flow_run_id or ""), str(objective), moment_of(found.get("started_at")))
+    return About(
+        str(flow_run_id or ""),
+        str(objective),
+        moment_of(found.get("started_at")),
+        deployment=str(found.get("deployment") or ""),
+    )
 
 
 def _parsed(text: str, model: type[M]) -> M:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import Category, InputError, RunNotFoundError
-from ..files import READABLE, storage_error, write_atomically
+from ..files import HOME_VARIABLE, READABLE, storage_error, write_atomically
 from ..plan.collect import csv_text
 from ..plan.ids import parse_id
 from ..plan.made import Made, is_instance, made_by
@@ -50,7 +50,7 @@ def read_output(output_ref: str) -> str:
     """Return the whole output that a step's `output_ref` names.
 
     A reference is `RUN/outputs/STEP.txt`. It is looked up below `runs` in the data folder
-    (`PREFECT_SWARM_HOME`), which is on the machine that executed the run.
+    (`PREFECT_INTEGRATIONS_SWARM_HOME`), which is on the machine that executed the run.
 
     Raises:
         InputError: It is no such reference.
@@ -67,7 +67,7 @@ def read_output(output_ref: str) -> str:
     if (text := store.output(step)) is None:
         raise RunNotFoundError(
             f"The output of {step} of run {run} is not in {store.place('output', step)}.",
-            "Read it on the machine that executed the run, or set PREFECT_SWARM_HOME to its data "
+            f"Read it on the machine that executed the run, or set {HOME_VARIABLE} to its data "
             "folder.",
         )
     return text

@@ -112,12 +112,14 @@ class About:
         flow_run_id: "" where nothing says it any more.
         started_at: Seconds since the Unix epoch; None if not known.
         options: Those that the run was first started with; None if not known.
+        deployment: Prefect's id of the deployment that it is a run of; "" if of none.
     """
 
     flow_run_id: str = ""
     objective: str = ""
     started_at: float | None = None
     options: Mapping[str, Any] | None = None
+    deployment: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.flow_run_id)

@@ -112,6 +112,7 @@ def run_and_report(
     *,
     as_json: bool,
     as_events: bool = False,
+    verbose: bool = False,
     before: Callable[[], Coroutine[Any, Any, None]] | None = None,
     after: Callable[[SwarmResult], None] | None = None,
 ) -> int:
@@ -122,6 +123,7 @@ def run_and_report(
         start: Imports what is needed, which takes seconds, and returns what starts the run.
         as_json: Print the result as JSON and nothing else.
         as_events: Print the run's events as lines of JSON and nothing else.
+        verbose: Also say at the end what the memory did.
         before: Is done once the server is there, before anything is shown.
         after: Is done with the result once it is shown.
     """
@@ -139,7 +141,8 @@ def run_and_report(
         print_json(result)
     elif not as_events:
         link = None if server.process else _link(result)
-        print_summary(result, link, look_closer=result.status == "completed")
+        look_closer = result.status == "completed"
+        print_summary(result, link, look_closer=look_closer, verbose=verbose)
     _say_trouble(result)
     if after is not None:
         after(result)

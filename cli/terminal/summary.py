@@ -207,7 +207,7 @@ _RIGHT = frozenset({"Tries", "Tokens", "Work"})
 
 
 def print_summary(
-    result: SwarmResult, link: str | None = None, *, look_closer: bool = True
+    result: SwarmResult, link: str | None = None, *, look_closer: bool = True, verbose: bool = False
 ) -> None:
     """Print the plan, the timeline, the answer, the figures and what to do next.
 
@@ -215,6 +215,7 @@ def print_summary(
         result: A finished run.
         link: Its page in the Prefect UI.
         look_closer: Say how to see more of it; not where that is said elsewhere.
+        verbose: Also say what the memory did.
     """
     print_exploration(result.planning.explored)
     own = top_level(result.steps)
@@ -232,7 +233,7 @@ def print_summary(
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    _print_others(result)
+    _print_others(result, verbose=verbose)
     if look_closer:
         print_text(
             f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
@@ -251,14 +252,14 @@ def _is_markdown(result: SwarmResult) -> bool:
     return last is None or made_by(steps, last, lists) == "text"
 
 
-def _print_others(result: SwarmResult) -> None:
-    """Print what failed, was for nothing, taken over, shown and recalled, where there is any."""
-    recalled = recalled_line(result)
+def _print_others(result: SwarmResult, *, verbose: bool) -> None:
+    """Print what failed, was for nothing and taken over, and what the memory did, if asked for."""
+    recalled = recalled_line(result) if verbose else ""
     lines = (
         *finding_words(result.parl),
         without_line(result),
         taken_line(result.steps),
-        shown_line(result.planning),
+        shown_line(result.planning) if verbose else "",
         f"Recalled {recalled}" if recalled else "",
     )
     for line in filter(None, lines):
@@ -338,12 +339,13 @@ def example_step(result: SwarmResult) -> str:
     return next((step.id for step in own if trouble(step)), failed)
 
 
-def print_run(view: RunView, result: SwarmResult | None) -> None:
+def print_run(view: RunView, result: SwarmResult | None, *, verbose: bool = False) -> None:
     """Print how a run ended, or how far it is.
 
     Args:
         view: The run.
         result: What it came to; None if it has not ended.
+        verbose: Also say what the memory did.
     """
     print_section(one_line(view.objective, 200))
     print_exploration(view.planning.explored if view.planning else None)
@@ -363,7 +365,7 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    _print_others(result)
+    _print_others(result, verbose=verbose)
     print_text(f"Look closer: prefect-swarm inspect {view.run_id} [--step {example_step(result)}]")
 
 
