@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .plan.task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
     from .report.run_html import report_html
     from .store.events import RunEvent
-    from .store.outputs import ItemTable, StepFailure, StepResult, read_output
+    from .store.item_table import ItemTable
+    from .store.outputs import StepFailure, StepResult, read_output
     from .store.result import SwarmResult
 
 __all__ = [
@@ -78,7 +79,8 @@ _HOMES = {
     "flows.python": ("stream", "swarm", "swarm_sync"),
     "report.run_html": ("report_html",),
     "memory.forgetting": ("Forgotten", "forget"),
-    "store.outputs": ("ItemTable", "StepFailure", "StepResult", "read_output"),
+    "store.item_table": ("ItemTable",),
+    "store.outputs": ("StepFailure", "StepResult", "read_output"),
     "store.result": ("SwarmResult",),
     "plan.task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }

@@ -19,7 +19,7 @@ from ..text import dollars, duration, one_line, plural
 from .command import AsJson
 from .terminal.printing import print_json, print_table, print_text
 
-__all__ = ["runs"]
+__all__ = ["parse_since", "runs"]
 
 _HEADER = ("Run", "Started", "Status", "Done", "Time", "Tokens", "Cost", "Usual", "Objective")
 _RIGHT = frozenset({"Done", "Time", "Tokens", "Cost", "Usual"})
@@ -59,7 +59,7 @@ def runs(
     figures. The last line has the totals of all runs that match.
     """
     wanted = frozenset[RunStatus](_status(text) for text in status or ())
-    begin = 0.0 if since is None else _moment(since, datetime.now().astimezone())
+    begin = 0.0 if since is None else parse_since(since, datetime.now().astimezone())
     listed = list_runs(tuple(words or ()), wanted, since=begin)
     # Without a bound in time there may be thousands.
     is_all = since is not None or sort != "started"
@@ -109,7 +109,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGO = re.compile(r"(?P<count>[0-9]{1,6})(?P<unit>[mhdw])")
 
 
-def _moment(text: str, now: datetime) -> float:
+def parse_since(text: str, now: datetime) -> float:
     """Return when a span before now began, or a date's day, in seconds since 1970.
 
     Raises:
@@ -133,6 +133,7 @@ def _totals(found: Sequence[ListedRun]) -> dict[str, Any]:
     return {
         "runs": len(found),
         "statuses": dict(Counter(run.status for run in found)),
+        "missing": sum(run.missing or 0 for run in found),
         "seconds": sum(run.makespan_s or 0.0 for run in found),
         "tokens": sum(run.tokens or 0 for run in found),
         "usd": sum(priced) if priced else None,
@@ -143,6 +144,8 @@ def _totals(found: Sequence[ListedRun]) -> dict[str, Any]:
 def _totals_line(found: Sequence[ListedRun], *, is_all: bool) -> str:
     totals = _totals(found)
     statuses = ", ".join(f"{count:,} {name}" for name, count in totals["statuses"].items())
+    if missing := totals["missing"]:
+        statuses += f", {missing:,} missing"
     usd, unpriced = totals["usd"], totals["without_price"]
     money = (
         [] if usd is None else [dollars(usd) + (f" ({unpriced} without a price)" * (unpriced > 0))]

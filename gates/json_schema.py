@@ -14,7 +14,7 @@ from ..host.bounded import BoundError, ProcessBounds, answer_within
 from ..plan.task_ir import OutputKind
 from ..untrusted.json_text import NoJsonError, NotStrictError, read_json
 from .base import Diagnostic, Finding, Stage, Subject, fault
-from .json_validator import Misfits, TooMuchWorkError, may_take_long, misfits
+from .json_validator import MOST_MORE, Misfits, TooMuchWorkError, may_take_long, misfits
 from .source import run_tool
 
 __all__ = ["JsonSchema", "check_schema"]
@@ -87,5 +87,6 @@ def _finding(result: Misfits) -> Finding:
         return Finding(status="error", category=Category.SCHEMA, diagnostics=(broken,))
     if not result.found:
         return Finding(status="passed")
-    more = [f"and {result.more:,} more"] if result.more else []
+    count = f"{'at least ' if result.more >= MOST_MORE else ''}{result.more:,}"
+    more = [f"and {count} more"] if result.more else []
     return fault(Category.SCHEMA, *result.found, *more)

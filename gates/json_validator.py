@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _MOST_FOUND = 20
-_MOST_COUNTED = 1_000
+MOST_MORE = 980
 _BEGIN_CHARS, _END_CHARS = 160, 80
 """Of a finding: a value stands in it whole, and what is wrong with it at its end."""
 _SLOW = ('"pattern', '"uniqueItems"', '"unevaluated', '"$dynamic', '"$schema"')
@@ -32,7 +32,7 @@ class Misfits(NamedTuple):
     Attributes:
         found: The first twenty mistakes, in the value's order, with their places.
         broken: Why the schema can't be applied; "" if it can.
-        more: How many other mistakes there are; up to 1,000 are counted.
+        more: How many other mistakes there are, up to 980.
     """
 
     found: list[str]
@@ -75,7 +75,7 @@ def misfits(schema: dict[str, Any], value: Any, most: int | None = None) -> Misf
     errors = cast("Iterator[ValidationError]", made(bare, registry=registry).iter_errors(value))
     try:
         found = [_written(each) for each in islice(errors, _MOST_FOUND)]
-        more = sum(1 for _ in islice(errors, _MOST_COUNTED - _MOST_FOUND))
+        more = sum(1 for _ in islice(errors, MOST_MORE))
     except (Unresolvable, RecursionError, OverflowError, ValueError, TypeError) as error:
         return Misfits([], f"{error}")
     return Misfits(found, more=more)

@@ -140,14 +140,14 @@ def answer_page(view: RunView) -> Page:
     sections: list[Section] = []
     if view.problem:
         sections.append(Section("What went wrong", problem(view)))
-    if missing := _missing(view):
-        sections.append(Section("Missing", missing))
     if view.answer.strip():
         answer = view.answer.strip()
         kind = _kind(view)
         sections.append(Section("Answer", [quoted(answer, _ANSWER_CHARS, kind)]))
     else:
         sections.append(Section("Answer", [Paragraph((_none_yet(view),))]))
+    if missing := _missing(view):
+        sections.append(Section("Missing", missing))
     sections.append(Section("Objective", [quoted(view.objective, _OBJECTIVE_CHARS)]))
     if steps := _steps(view):
         sections.append(Section("Steps", steps))

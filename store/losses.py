@@ -44,12 +44,13 @@ def lost_of(steps: Iterable[_S]) -> tuple[_S, ...]:
     members: dict[str, list[_S]] = {}
     for step in steps:
         members.setdefault(step.parent, []).append(step)
-    names = {each.id for step in members.get("", ()) for each in _lost(step, members)}
-    return tuple(step for step in steps if step.id in names)
+    found = {id(each) for step in members.get("", ()) for each in _lost(step, members)}
+    return tuple(step for step in steps if id(step) in found)
 
 
 def _lost(step: _S, members: dict[str, list[_S]]) -> Iterable[_S]:
-    parts = members.get(step.id, ())
+    # A member's id is longer than that of what it is within; in a forged result it may not be.
+    parts = [each for each in members.get(step.id, ()) if len(each.id) > len(step.id)]
     is_lost = _is_lost(step)
     items = [each for each in parts if _is_item(each.id)] if is_lost else parts
     within = [lost for each in items for lost in _lost(each, members)]

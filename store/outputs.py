@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from ..errors import Category, InputError, RunNotFoundError
-from ..files import HOME_VARIABLE, READABLE, storage_error, write_atomically
-from ..plan.collect import csv_text
+from ..files import HOME_VARIABLE
 from ..plan.ids import parse_id
 from ..plan.made import Made, is_instance, made_by
 from ..text import one_line
 from ..untrusted.json_text import NoJsonError, read_json
 from .attempt import is_excerpt_whole
+from .item_table import ItemTable
 from .layout import parse_output_ref
 from .losses import lost_of
 from .runs import open_run
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from .result import SwarmResult
 
 __all__ = [
-    "ItemTable",
     "NoStepError",
     "StepFailure",
     "StepResult",
@@ -161,7 +158,9 @@ def results_of(result: SwarmResult) -> dict[str, StepResult]:
     found: dict[str, StepResult] = {}
 
     def add(state: StepState) -> StepResult:
-        members = tuple(add(child) for child in children.get(state.id, ()))
+        # A member's id is longer than that of what it is within; in a forged result it may not be.
+        within = (each for each in children.get(state.id, ()) if len(each.id) > len(state.id))
+        members = tuple(add(child) for child in within)
         made = made_by(result.plan.steps, state.id, lists)
         found[state.id] = StepResult(state, made, members)
         return found[state.id]
@@ -222,78 +221,6 @@ def failures_of(steps: Sequence[StepState]) -> tuple[StepFailure, ...]:
         StepFailure(each.id, each.label, each.category, each.reason, len(each.attempts))
         for each in lost_of(steps)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ItemTable:
-    """The outputs of a step that was done for items: a row each, and those that failed.
-
-    Attributes:
-        columns: `step` and `item`, the fields of the outputs, and `problem`, which says why a row
-            has no output. Where the outputs have a field of such a name, it is followed by `_`.
-        rows: The values of each row by their columns; what a row lacks isn't in it.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return iter(self.rows)
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write it as CSV in UTF-8, whole or not at all.
-
-        Lists and objects are JSON in their cells. What a spreadsheet would run as a formula has an
-        apostrophe before it.
-
-        Raises:
-            StorageError: It can't be written.
-        """
-        place, text = Path(path), csv_text(self.columns, self.rows)
-        try:
-            write_atomically(place, text, mode=READABLE)
-        except OSError as error:
-            raise storage_error(place, len(text), error) from None
-
-    def to_pandas(self) -> Any:
-        """Return it as a pandas `DataFrame`.
-
-        Raises:
-            InputError: pandas is not installed.
-        """
-        return _module("pandas").DataFrame(self._full_rows(), columns=[*self.columns])
-
-    def to_polars(self) -> Any:
-        """Return it as a polars `DataFrame`; values of several types in a column become texts.
-
-        Raises:
-            InputError: polars is not installed.
-        """
-        # The types of all rows count: those of the first hundred may be others.
-        frame = _module("polars").DataFrame
-        return frame(
-            self._full_rows(),
-            schema=None if self.rows else [*self.columns],
-            infer_schema_length=None,
-            strict=False,
-        )
-
-    def _full_rows(self) -> list[dict[str, Any]]:
-        return [{name: row.get(name) for name in self.columns} for row in self.rows]
-
-
-def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise InputError(
-            f"{name} is not installed here.", f"Install it (pip install {name}), or use to_csv."
-        ) from None
 
 
 def table_of(result: SwarmResult, step: str = "") -> ItemTable:

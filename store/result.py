@@ -27,7 +27,8 @@ from .losses import lost_of, missing_words
 from .step import StepState
 
 if TYPE_CHECKING:
-    from .outputs import ItemTable, StepFailure, StepResult
+    from .item_table import ItemTable
+    from .outputs import StepFailure, StepResult
 
 __all__ = [
     "Cost",
