@@ -88,7 +88,8 @@ def is_warning(event: RunEvent) -> bool:
     """Whether a person should look at it: an attempt or a run that failed."""
     match event:
         case EndedEvent():
-            return event.kind in ("retrying", "failed")
+            gave_up = event.kind == "skipped" and bool(event.attempt)
+            return gave_up or event.kind in ("retrying", "failed")
         case FinishedEvent():
             return event.status in _BAD_ENDS or bool(event.missing)
         case _:
