@@ -48,19 +48,22 @@ def lost_of(steps: Iterable[_S]) -> tuple[_S, ...]:
     return tuple(step for step in steps if id(step) in found)
 
 
-def _lost(step: _S, members: dict[str, list[_S]]) -> Iterable[_S]:
+def _lost(step: _S, members: dict[str, list[_S]]) -> list[_S]:
     # A member's id is longer than that of what it is within; in a forged result it may not be.
     parts = [each for each in members.get(step.id, ()) if len(each.id) > len(step.id)]
-    is_lost = _is_lost(step)
-    items = [each for each in parts if _is_item(each.id)] if is_lost else parts
-    within = [lost for each in items for lost in _lost(each, members)]
-    return within if within or not is_lost else [step]
+    within = [(each, _lost(each, members)) for each in parts]
+    found = [lost for _, inner in within for lost in inner]
+    if not _is_lost(step, has_lost=bool(found)):
+        return found
+    return [lost for each, inner in within if _is_item(each.id) for lost in inner] or [step]
 
 
-def _is_lost(step: MayBeLost) -> bool:
-    if step.category == Category.UPSTREAM:
+def _is_lost(step: MayBeLost, *, has_lost: bool) -> bool:
+    if step.status not in ("failed", "skipped") or step.category == Category.UPSTREAM:
         return False
-    return step.status == "failed" or (step.status == "skipped" and step.category is not None)
+    # Where a person or the orchestrator decided it, there is no category of a failure. Nor has a
+    # step one that failed for its members.
+    return step.category is not None or has_lost
 
 
 def _is_item(name: str) -> bool:

@@ -18,7 +18,7 @@ from .conftest import Invoke
 RESULT: dict[str, Any] = {
     "status": "completed",
     "answer": "so it is",
-    "steps": [{"status": "succeeded"}, {"status": "failed"}],
+    "steps": [{"status": "succeeded"}, {"status": "failed", "category": "LOGIC"}],
     "metrics": {"makespan_s": 3.5},
     "cost": {"tokens": 70, "money_usd": 0.25},
 }

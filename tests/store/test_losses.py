@@ -64,6 +64,15 @@ def test_what_was_left_out_or_needed_what_failed_is_not_lost(category: str | Non
     assert lost(Step("S1", "skipped", category=category)) == []
 
 
+def test_what_a_person_rejected_is_not_lost() -> None:
+    assert lost(Step("S1", "failed"), Step("S2")) == []
+    assert lost(Step("S1", "failed"), Step("S1[1]", "failed", "S1")) == []
+
+
+def test_a_step_with_a_plan_inside_is_lost_and_not_its_inner_step() -> None:
+    assert lost(Step("S1", "failed"), failed("S1.S1", "S1"), Step("S1.S2", parent="S1")) == ["S1"]
+
+
 def test_items_and_steps_are_counted_apart_and_twelve_are_named() -> None:
     items = [failed(f"S1[{number}]", "S1") for number in range(1, 14)]
     found = lost_of([Step("S1"), *items, failed("S2")])

@@ -41,7 +41,9 @@ def result_of(
     for name, value in outputs.items():
         if value is None:
             more = failed.get(name.replace("[", "_").replace("]", ""), {})
-            states.append(_state(name, status="failed", reason="LOGIC: no", **more))
+            states.append(
+                _state(name, status="failed", category="LOGIC", reason="LOGIC: no", **more)
+            )
             continue
         text = value if isinstance(value, str) else json.dumps(value)
         states.append(_state(name, output_ref=run.write_output(name, text), excerpt=text[:500]))
