@@ -98,7 +98,7 @@ def ended(stored: RunFolder) -> RunFolder:
     [
         "Describe a small café as data",
         "failed     S2    Writer                        TIMEOUT: too slow",
-        "Run 0123abcd0000 is partial, 1 step missing.",
+        "Run 0123abcd0000 is partial.",
         "makespan 5.0 s · critical path 4.0 s · work 6.0 s · parallelism 1.50 · speedup 1.20 · "
         "critical steps 3 · 3 calls, 45 tokens",
         "Look closer: prefect-swarm inspect 0123abcd0000 [--step S2]",

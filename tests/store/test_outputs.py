@@ -31,19 +31,14 @@ class Invoice(BaseModel):
     total: float
 
 
-def result_of(
-    plan_steps: list[dict[str, Any]], outputs: dict[str, Any], **failed: dict[str, Any]
-) -> SwarmResult:
+def result_of(plan_steps: list[dict[str, Any]], outputs: dict[str, Any]) -> SwarmResult:
     """A result whose steps made these outputs, and of which others failed; stored in its folder."""
     steps = [{"agent": "Reader", "prompt": f"do {step['id']}", **step} for step in plan_steps]
     plan = TaskIR.model_validate({"objective": "Read", "agents": [AGENT], "steps": steps})
     run, states = RunFolder.of(RUN), list[StepState]()
     for name, value in outputs.items():
         if value is None:
-            more = failed.get(name.replace("[", "_").replace("]", ""), {})
-            states.append(
-                _state(name, status="failed", category="LOGIC", reason="LOGIC: no", **more)
-            )
+            states.append(_state(name, status="failed", category="LOGIC", reason="LOGIC: no"))
             continue
         text = value if isinstance(value, str) else json.dumps(value)
         states.append(_state(name, output_ref=run.write_output(name, text), excerpt=text[:500]))
