@@ -481,7 +481,7 @@ def _finished(result: SwarmResult) -> FinishedEvent:
         status=result.status,
         answer=result.answer,
         problem=result.problem,
-        missing=lost_words(lost_of(result.steps)),
+        missing="" if result.status == "failed" else lost_words(lost_of(result.steps)),
         calls=cost.calls,
         input_tokens=cost.input_tokens,
         output_tokens=cost.output_tokens,

@@ -410,8 +410,8 @@ class RunView:
 
     @property
     def lost(self) -> tuple[StepState, ...]:
-        """The steps and items that failed for good, once the run is over."""
-        if self.status not in ("completed", "partial", "failed"):
+        """The steps and items that failed for good, once a run is over that others have done."""
+        if self.status not in ("completed", "partial"):
             return ()
         return lost_of(step.state for step in self.steps)
 

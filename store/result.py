@@ -249,8 +249,8 @@ class SwarmResult(Frozen):
 
     @property
     def status_words(self) -> str:
-        """The status, and how much a completed run did without: `completed, 3 items missing`."""
-        missing = missing_words(lost_of(self.steps))
+        """The status, and how much is missing beside what is done: `completed, 3 items missing`."""
+        missing = "" if self.status == "failed" else missing_words(lost_of(self.steps))
         return f"{self.status}, {missing}" if missing else self.status
 
     def __str__(self) -> str:

@@ -192,7 +192,7 @@ def _person(screen: LiveScreen | PlainScreen | JsonScreen) -> AskPerson | None:
 
 
 def _say_trouble(result: SwarmResult) -> None:
-    lost = lost_of(result.steps)
+    lost = () if result.status == "failed" else lost_of(result.steps)
     if result.status == "completed":
         if lost:
             typer.secho(f"Completed, with {lost_words(lost)}.", err=True, fg="yellow")
