@@ -20,6 +20,8 @@ from ..flows.prefect_io.temporary_server import Server, prefect_server
 from ..flows.readings import REPEATED_TOKENS
 from ..inputs.reading import read_files, reading_notes
 from ..models.names import FREE, price_of_name
+from ..store.losses import lost_of, lost_words
+from ..store.result import SwarmResult
 from ..text import dollars, one_line, plural, tokens_of
 from .source import Exclude, Files, check_models, with_excluded
 from .terminal.interruption import interruptible
@@ -82,7 +84,8 @@ def batch(
     )
     if ended["completed"] == ended.total():
         return ExitCode.COMPLETED
-    return ExitCode.PARTIAL if ended["completed"] or ended["partial"] else ExitCode.FAILED
+    has_answers = ended["completed"] or ended["partial"] or ended[_NOT_WHOLE]
+    return ExitCode.PARTIAL if has_answers else ExitCode.FAILED
 
 
 def _say_inputs(texts: Mapping[str, str], lines: int, options: SwarmOptions) -> None:
@@ -136,21 +139,31 @@ async def _each(
             interruption.control.cancel.set()
     if interruption.control.cancel.is_set():
         raise interruption.error(
-            f"Cancelled after {plural(ended['completed'], 'completed line')}",
+            f"Cancelled after {plural(ended['completed'] + ended[_NOT_WHOLE], 'completed line')}",
             "Start it again with the same output: it goes on with the lines that are left.",
         )
     return ended
 
 
+_NOT_WHOLE = "completed with something missing"
+
+
 def _status(line: BatchLine) -> str:
-    return line.result.status if line.result is not None else "failed"
+    if line.result is None:
+        return "failed"
+    status = line.result.status
+    return _NOT_WHOLE if status == "completed" and lost_of(line.result.steps) else status
 
 
 def _line_text(line: BatchLine) -> str:
     run = f"run {line.result.run_id}: " if line.result is not None else ""
     status = _status(line)
-    why = line.error or (line.result.problem if line.result is not None else "")
+    why = line.error or (_trouble(line.result) if line.result is not None else "")
     return f"Line {line.number}: {run}{status}{f': {one_line(why, 300)}' if why else ''}"
+
+
+def _trouble(result: SwarmResult) -> str:
+    return " ".join(filter(None, [result.problem, lost_words(lost_of(result.steps))]))
 
 
 def _read(path: Path) -> list[str]:

@@ -24,7 +24,7 @@ from ..store.protocol import RunStore, is_whole_id
 from ..store.result import Planning, SwarmResult
 from ..store.runs import find_run, open_run
 from ..text import plural, tokens_of
-from .command import AsEvents, AsJson
+from .command import AsEvents, AsJson, Verbose
 from .options import OptionChanges
 from .source import (
     CollectBy,
@@ -74,6 +74,7 @@ def run(
         bool, typer.Option("--yes", "-y", help="Don't ask before inputs are sent many times.")
     ] = False,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
+    verbose: Verbose = False,
     as_json: AsJson = False,
     stream: AsEvents = False,
 ) -> int:
@@ -111,6 +112,7 @@ def run(
         lambda: _begin(source, options),
         as_json=as_json,
         as_events=stream,
+        verbose=verbose,
         after=None if output is None else lambda result: _write(output, result, is_typed),
     )
 
@@ -187,6 +189,7 @@ def resume(
     retry_failed: RetryFailed = False,
     yes: Yes = False,
     changes: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
+    verbose: Verbose = False,
     as_json: AsJson = False,
     stream: AsEvents = False,
 ) -> int:
@@ -210,6 +213,7 @@ def resume(
         lambda: _begin_resume(run_name, retry_failed, changes),
         as_json=as_json,
         as_events=stream,
+        verbose=verbose,
         before=lambda: warn_of_lost(run, ask=not yes),
     )
 

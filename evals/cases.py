@@ -153,7 +153,7 @@ class CasesSpec(_Written):
     cases: list[CaseSpec] = Field(min_length=1)
 
 
-_FORM = "docs/how-to/evaluate.md has the form."
+_FORM = "`prefect-swarm docs evaluate` has the form."
 _HINTS = {
     "string_type": ", which has to be quoted to be a text",
     "bool_type": ", and true and false are the truth values",

@@ -157,7 +157,7 @@ class SwarmOptions(CallBounds):
     )
     policy: Policy = Field(
         default_factory=Policy,
-        description="What failures lead to: a table; docs/reference/failures.md has its form.",
+        description="What failures lead to: a table; `prefect-swarm docs failures` has its form.",
     )
     memory: bool = Field(
         default=True, description="Whether the run remembers, and goes by what is remembered."

@@ -28,6 +28,7 @@ from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.event_log import EventBus
 from ..store.events import FinishedEvent, PlannedEvent
+from ..store.losses import lost_of, lost_words
 from ..store.protocol import PlanRecord, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import Cost, Recall, SwarmResult
@@ -492,6 +493,7 @@ def _finished(result: SwarmResult) -> FinishedEvent:
         status=result.status,
         answer=result.answer,
         problem=result.problem,
+        missing="" if result.status == "failed" else lost_words(lost_of(result.steps)),
         calls=cost.calls,
         input_tokens=cost.input_tokens,
         output_tokens=cost.output_tokens,

@@ -16,6 +16,7 @@ from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline
 from ..metrics.clock import run_time
 from ..plan.task_ir import TaskIR, check_objective, parse_plan
+from ..store.losses import lost_of, lost_words, repeat_command
 from ..store.protocol import About, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import RunFailedError, SwarmResult
@@ -25,7 +26,7 @@ from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions
 from .prefect_io.deployment import settle_options
-from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling, scheduled_at
+from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
 from .prefect_io.form_service import FormDesk, desk_of
 from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
 from .prefect_io.schema_flow import WITH_SCHEMAS, OptionsParameter, schema_flow
@@ -96,7 +97,8 @@ async def swarm(
 ) -> SwarmResult:
     """Run a swarm.
 
-    A run that ends `partial` is a Completed state of the name Partial.
+    A run that ends `partial`, or without some of its optional steps or items, is a Completed state
+    of the name Partial.
 
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
@@ -132,7 +134,7 @@ async def swarm(
         # The heartbeats end before the run is suspended: one that came later would be missed.
         with run.exclusive(), steady_clock(run), beating():
             run.remove_temporary_files()
-            plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
+            plan = _begin(run, desk.flow_run, objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
             await note_place(desk.flow_run, this_place(run))
@@ -177,10 +179,20 @@ async def _execute(
         raise RunFailedError(
             f"No step succeeded. {visible(result.problem)}", f"See inspect {folder.run_id}.", result
         )
-    if result.status == "partial":
-        state = Completed(name="Partial", message=visible(result.problem), data=result)
+    if problem := _not_whole(result):
+        state = Completed(name="Partial", message=visible(problem), data=result)
         return _in_place_of_result(state)
     return result
+
+
+def _not_whole(result: SwarmResult) -> str:
+    """Say what a run lost that has an answer all the same; "" if it is whole."""
+    if result.status == "partial":
+        return result.problem or "It is partial."
+    if not (lost := lost_of(result.steps)):
+        return ""
+    again = repeat_command(result.run_id, result.status)
+    return f"It is completed, with {lost_words(lost)}. To do them again: {again}"
 
 
 def _in_place_of_result(state: State[Any]) -> SwarmResult:
@@ -190,7 +202,7 @@ def _in_place_of_result(state: State[Any]) -> SwarmResult:
 
 def _begin(
     run: RunStore,
-    flow_run_id: str,
+    begun: FlowRun,
     objective: str,
     supplied: TaskIR | PlanReference | None,
     inputs: dict[str, str] | None,
@@ -212,8 +224,16 @@ def _begin(
         if fork is not None:
             _check_without_inputs(run)
             begin_fork(run, objective, fork, plan, options)
-        about = About(flow_run_id, objective, run_time(), options.model_dump(mode="json"))
-        run.write_about(replace(about, scheduled_at=scheduled_at()))
+        planned = begun.expected_start_time
+        about = About(
+            flow_run_id=str(begun.id),
+            objective=objective,
+            started_at=run_time(),
+            options=options.model_dump(mode="json"),
+            deployment=str(begun.deployment_id or ""),
+            scheduled_at=planned.timestamp() if planned else None,
+        )
+        run.write_about(about)
     return plan
 
 

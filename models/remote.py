@@ -34,6 +34,7 @@ from ..host.secrets import secret_in
 from ..tracing import request_tracing
 from .answers.reasoning import NO_TAGS
 from .answers.usage import ESTIMATED, bound_answers
+from .known_names import suggested_names
 from .names import reads_text_alone
 
 __all__ = [
@@ -96,7 +97,9 @@ def remote_model(
     provider, _, model = name.partition(":")
     if name != "test" and not _is_provider(provider):
         if not base_url:
-            raise InputError(f"There is no model {name!r}.", f"Name {MODEL_FORMS}.")
+            offered = " or ".join(suggested_names(name))
+            meant = f"Did you mean {offered}? Otherwise name" if offered else "Name"
+            raise InputError(f"There is no model {name!r}.", f"{meant} {MODEL_FORMS}.")
         provider, model = "openai", name
     is_own = not base_url or _is_own_host(provider, base_url)
     key = api_key if is_own else api_key or _NO_KEY

@@ -301,13 +301,13 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         except NoJsonError as error:
             raise PlanError(
                 f"The plan{where} is not JSON: {error}.",
-                "Write it as docs/reference/task_ir.schema.json says.",
+                "`prefect-swarm docs plan_language` has its fields.",
                 text,
             ) from None
     if is_nested_over(_DEEPEST, data):
         raise PlanError(
             f"The plan{where} is nested too deeply, over {_DEEPEST} levels, or contains itself.",
-            "Write it as docs/reference/task_ir.schema.json says.",
+            "`prefect-swarm docs plan_language` has its fields.",
             text,
         )
     try:
@@ -316,7 +316,7 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         problems = "; ".join(describe(error, data))
         raise PlanError(
             f"The plan{where} breaks a rule: {problems}.",
-            "Fix it; docs/reference/task_ir.schema.json has the language.",
+            "Fix it; `prefect-swarm docs plan_language` has the language.",
             text,
         ) from None
 

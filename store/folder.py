@@ -39,6 +39,7 @@ from .layout import (
     TRANSCRIPTS,
     name_of,
     output_file,
+    output_ref,
     step_file,
 )
 from .lock import LOCK, erase_unlocked, hold_lock, is_locked
@@ -181,6 +182,7 @@ class RunFolder(RunFiles):
             "objective": about.objective,
             "started_at": about.started_at,
             "scheduled_at": about.scheduled_at,
+            **({"deployment": about.deployment} if about.deployment else {}),
         }
         self.append(ACCOUNTS, known)
         self.write(ABOUT, {**known, "options": dict(about.options or {})})
@@ -296,7 +298,7 @@ class RunFolder(RunFiles):
 
     def output_ref(self, step: str) -> str:
         """Return the path of a step's output below the folder of all runs."""
-        return f"{self.run_id}/{output_file(step)}"
+        return output_ref(self.run_id, step)
 
     def take_output(self, step: str, source: RunStore) -> bool:
         """Give another run's output a second name here, or copy it.
@@ -549,6 +551,7 @@ def _about(found: Mapping[str, Any]) -> About:
         str(objective),
         moment_of(found.get("started_at")),
         scheduled_at=moment_of(found.get("scheduled_at")),
+        deployment=str(found.get("deployment") or ""),
     )
 
 
