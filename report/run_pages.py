@@ -372,7 +372,7 @@ def timeline_page(view: RunView) -> Page:
 def _parl_sections(view: RunView) -> list[Section]:
     """Say what each turn decided and took, and which steps seem to be for nothing."""
     turns = turn_blocks(view)
-    sections = [Section("Turns", turns)] if turns else []
+    sections = [Section("Turns", turns, folded=not view.turns)] if turns else []
     if found := view.parl.findings if view.parl else ():
         lines = [finding_texts(each) for each in found]
         sections.append(Section("Steps that may cost time for nothing", [bounded_list(lines)]))
