@@ -89,7 +89,8 @@ def _markdown(html: str | bytes) -> str:
     converter: Any = MarkdownConverter(
         heading_style="ATX", bullets="-", strip=["img"], table_infer_header=True
     )
-    text = re.sub(r"[ \t]+\n", "\n", str(converter.convert_soup(body)))
+    lines = str(converter.convert_soup(body)).split("\n")
+    text = "\n".join(line.rstrip(" \t") for line in lines)
     text = re.sub(r"\n{3,}", "\n\n", text).strip()
     has_heading = bool(re.match(r"#+ ", text))
     return f"# {title}\n\n{text}" if title and not has_heading else text
