@@ -142,7 +142,7 @@ class RunSource:
 
 @dataclass(frozen=True, slots=True)
 class SourceArguments:
-    """The arguments of a command that say what is to run; `docs/reference/cli.md` has them."""
+    """The arguments of a command that say what is to run, as `run --help` has them."""
 
     objective: str | None = None
     plan: Path | None = None
