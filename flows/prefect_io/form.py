@@ -83,6 +83,7 @@ _SENTENCES: Mapping[Asked, str] = {
     "step": "Is this step to begin?",
     "call": "Is this call to be made?",
     "uncertain_call": "Is this call to be made, which may have been made already?",
+    "elicitation": "Is the server of this tool to be answered?",
     "failure": "Is this step to be tried once more?",
 }
 
