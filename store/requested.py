@@ -80,6 +80,11 @@ class RequestedField(Frozen):
     most: float | None = None
 
     @property
+    def shown(self) -> tuple[str, ...]:
+        """What people choose from: the labels, unless two are alike."""
+        return self.labels if len(set(self.labels)) == len(self.choices) else self.choices
+
+    @property
     def label(self) -> str:
         """What a person reads before the field, in a line."""
         return self.title or one_line(self.name, _TITLE_CHARS)
@@ -89,7 +94,7 @@ class RequestedField(Frozen):
         """What it takes, in words: `a whole number, 1 to 9`."""
         noun = _NOUNS[self.kind]
         if self.choices:
-            return f"{noun} {', '.join(self.choices)}"
+            return f"{noun} {', '.join(self.shown)}"
         parts = [self.format or noun, self._range()]
         return ", ".join(filter(None, parts))
 
@@ -104,6 +109,16 @@ class RequestedField(Frozen):
                 return f"{most:g}{unit} at most"
             case least, most:
                 return f"{least:g} to {most:g}{unit}"
+
+    @property
+    def prompt(self) -> str:
+        """What stands before an empty place for the value, in a line."""
+        if self.default is not None:
+            empty = f", else {_text_of(self.default)}"
+        else:
+            empty = "" if self.required else ", or nothing"
+        about = f" {self.description}" if self.description else ""
+        return f"{self.label}{about} ({self.takes}{empty})"
 
     @property
     def line(self) -> str:
@@ -275,13 +290,20 @@ def filled_in(fields: Sequence[RequestedField], content: Mapping[str, object] | 
     return found
 
 
-def value_in(field: RequestedField, text: str) -> FieldValue | None:
-    """Return the value that a text stands for, as a person types it; None if it is empty.
+def value_in(field: RequestedField, given: object) -> FieldValue | None:
+    """Return the value that is given in a form, or typed as a text; None if it is empty.
+
+    A choice may be named by what is shown in its place.
 
     Raises:
         ContentError: It stands for none that the field takes.
     """
-    typed = text.strip()
+    if isinstance(given, list) and field.kind == "choices":
+        parts = cast("list[Any]", given)
+        return _checked(field, [_choice_in(field, str(part)) for part in parts]) if parts else None
+    if not isinstance(given, str):
+        return None if given is None else _checked(field, given)
+    typed = given.strip()
     if not typed:
         return None
     if field.kind == "boolean" and typed.casefold() in _YES | _NO:
@@ -296,11 +318,11 @@ def value_in(field: RequestedField, text: str) -> FieldValue | None:
             return _checked(field, json.loads(typed))
         except (ValueError, RecursionError):
             pass
-    return _checked(field, text.strip("\r\n") if field.kind == "string" else typed)
+    return _checked(field, given.strip("\r\n") if field.kind == "string" else typed)
 
 
 def _choice_in(field: RequestedField, typed: str) -> str:
-    """Return the choice that is meant: itself, what it is shown as, or its number from 1."""
+    """Return the choice that is meant: itself, or what is shown in its place."""
     if typed in field.choices:
         return typed
     if typed in field.labels:
