@@ -229,7 +229,7 @@ def _filled(question: Question) -> str:
         return ""
     needed = [f.name for f in question.fields if f.required and f.default is None]
     names = needed or [question.fields[0].name]
-    return f" --content {shlex.quote(json.dumps(dict.fromkeys(names, '…'), ensure_ascii=False))}"
+    return f" --content {shlex.quote(json.dumps(dict.fromkeys(names, '...')))}"
 
 
 def _going_on(run: RunStore) -> str:

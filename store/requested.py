@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import Any, Literal, cast
 
 from ..data_types import Frozen
-from ..text import one_line, plain_words
+from ..text import one_line, plain_words, whole_characters
 
 __all__ = [
     "Content",
@@ -81,8 +81,10 @@ class RequestedField(Frozen):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What people choose from: the labels, unless two are alike."""
-        return self.labels if len(set(self.labels)) == len(self.choices) else self.choices
+        """What people choose from: the labels, with numbers where two are alike."""
+        if len(set(self.labels)) == len(self.choices):
+            return self.labels
+        return tuple(f"{number}. {label}" for number, label in enumerate(self.labels, 1))
 
     @property
     def label(self) -> str:
@@ -149,7 +151,8 @@ def fields_in(schema: object) -> tuple[RequestedField, ...]:
     if len(properties) > _MOST_FIELDS:
         raise SchemaProblemError(f"it has {len(properties):,} fields, more than {_MOST_FIELDS}")
     required: Any = held.get("required")
-    names = cast("list[Any]", required) if isinstance(required, list) else []
+    listed = cast("list[Any]", required) if isinstance(required, list) else []
+    names = [name for name in listed if isinstance(name, str)]
     if missing := [name for name in names if name not in properties]:
         raise SchemaProblemError(f"it requires a field {_shown(missing[0])} that it doesn't have")
     return tuple(_field(name, of, required=name in names) for name, of in properties.items())
@@ -157,8 +160,8 @@ def fields_in(schema: object) -> tuple[RequestedField, ...]:
 
 def _field(name: str, schema: object, *, required: bool) -> RequestedField:
     where = f"its field {_shown(name)}"
-    if len(name) > _NAME_CHARS or not name:
-        raise SchemaProblemError(f"{where} has a name of {len(name)} characters")
+    if not _is_short(name) or not name:
+        raise SchemaProblemError(f"{where} has a name that is no short text")
     held = _without_null(_object(schema, where))
     kind, choices, labels = _kind(held, where)
     least, most = _BOUNDS.get(kind, ("", ""))
@@ -218,7 +221,7 @@ def _choices(held: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], tupl
         return None
     if not values or len(values) > _MOST_CHOICES:
         raise SchemaProblemError(f"{where} has {len(values):,} choices")
-    if not all(isinstance(each, str) and len(each) <= _NAME_CHARS for each in values):
+    if not all(isinstance(each, str) and _is_short(each) for each in values):
         raise SchemaProblemError(f"{where} has choices that are no short texts")
     texts = tuple(dict.fromkeys(cast("list[str]", values)))
     if len(names) != len(texts):
@@ -237,6 +240,11 @@ def _without_null(held: dict[str, Any]) -> dict[str, Any]:
         rest = {key: value for key, value in held.items() if key not in ("anyOf", "oneOf")}
         return {**cast("dict[str, Any]", others[0]), **rest}
     return held
+
+
+def _is_short(text: str) -> bool:
+    """Say whether a text can be sent back as it is: half a character can't."""
+    return len(text) <= _NAME_CHARS and whole_characters(text) == text
 
 
 def _object(value: object, what: str) -> dict[str, Any]:
@@ -325,8 +333,8 @@ def _choice_in(field: RequestedField, typed: str) -> str:
     """Return the choice that is meant: itself, or what is shown in its place."""
     if typed in field.choices:
         return typed
-    if typed in field.labels:
-        return field.choices[field.labels.index(typed)]
+    if typed in field.shown:
+        return field.choices[field.shown.index(typed)]
     folded = [each for each in field.choices if each.casefold() == typed.casefold()]
     return folded[0] if len(folded) == 1 else typed
 

@@ -14,6 +14,7 @@ import pytest
 from eliciting_mcp_server import SERVER, eliciting_server
 from mcp_http_server import served_app
 from prefect_swarm import override_models
+from prefect_swarm.errors import AnsweredError
 from prefect_swarm.flows import approval as asking
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
@@ -142,3 +143,107 @@ def test_the_run_waits_and_the_call_is_made_again_with_what_was_filled_in(travel
     assert [each for each in travel.did if each != "begun Rome"] == ["booked Rome 2"]
     [attempt] = result.steps[0].attempts
     assert [call.outcome for call in attempt.calls] == ["returned"]
+
+
+def test_what_is_declined_is_said_to_the_server_and_why_to_the_model(stdio: Travel) -> None:
+    with override_models(worker=calling(ROME)):
+        error = stdio.left()
+        answer(error, verdict="rejected", why="too far")
+        result = go_on(error)
+    assert "not booked: decline" in (result.answer or "")
+    assert "The user declined: too far" in (result.answer or "")
+    assert stdio.did[-1] == "decline Rome"
+
+
+def test_who_is_there_answers_in_the_run_and_nothing_is_asked_twice(stdio: Travel) -> None:
+    with override_models(worker=calling(ROME)), answering(seats(3)) as asked:
+        result = stdio.begin()
+    assert "booked 3 to Rome, meal none" in (result.answer or "")
+    assert len(asked) == 1
+    assert len(result.steps[0].attempts) == 1
+
+
+def test_what_does_not_fit_is_refused_and_asked_as_before(stdio: Travel) -> None:
+    with override_models(worker=calling(ROME)):
+        error = stdio.left()
+        for content in (None, {"seats": 12}, {"seats": "2"}, {"seats": 2, "meal": "x"}, {"x": 1}):
+            with pytest.raises(AnsweredError, match="can't be approved so"):
+                answer(error, content=content)
+        with pytest.raises(RunWaitingError) as again:
+            go_on(error)
+    assert again.value.questions == error.questions
+
+
+def test_the_same_question_once_more_in_a_call_is_another_one(stdio: Travel) -> None:
+    wanted = iter((3, 4, 6))
+
+    def choose(question: Question) -> Answer:
+        return seats(next(wanted))(question)
+
+    with override_models(worker=calling([("insist", {})])), answering(choose) as asked:
+        result = stdio.begin()
+    assert "6 after 3" in (result.answer or "")
+    assert [question.id.rpartition("#")[2] for question in asked[1:]] == ["2", "3"]
+
+
+def test_an_approved_call_that_asks_is_not_approved_once_more(stdio: Travel) -> None:
+    with override_models(worker=calling(ROME)), answering(_any) as asked:
+        result = stdio.begin(approve=("tools",))
+    assert "booked 2 to Rome" in (result.answer or "")
+    assert [question.asked for question in asked] == ["call", "elicitation"]
+
+
+def _any(question: Question) -> Answer:
+    content: Any = {"seats": 2} if question.fields else None
+    return Answer(question=question.id, verdict="approved", content=content)
+
+
+def test_other_calls_of_the_answer_are_made_once(stdio: Travel) -> None:
+    with override_models(worker=calling([*ROME, ("slow", {})])), answering(seats(2)):
+        result = stdio.begin()
+    assert "slow is done" in (result.answer or "")
+    assert stdio.did.count("begun slow") == 1
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_calls_that_ask_in_parallel_get_their_own_answers(stdio: Travel, number: int) -> None:
+    towns = {"Rome": 1, "Oslo": 2, "Bern": 3}
+    calls = [("book", {"to": town}) for town in [*towns][:number]]
+
+    def choose(question: Question) -> Answer:
+        return seats(next(n for town, n in towns.items() if f"to {town}?" in question.text))(
+            question
+        )
+
+    with override_models(worker=calling(calls)), answering(choose) as asked:
+        result = stdio.begin()
+    booked = [each for each in stdio.did if each.startswith("booked")]
+    assert sorted(booked) == sorted(f"booked {town} {towns[town]}" for town in [*towns][:number])
+    assert len(asked) == number
+    assert result.status == "completed"
+
+
+def test_a_newer_session_asks_by_the_result_of_the_call(travel: Travel) -> None:
+    with override_models(worker=calling([("board", {"to": "Oslo"})])):
+        error = travel.left()
+        assert error.questions[0].title.startswith("travel asks S1: How many board to Oslo?")
+        answer(error, content={"seats": 4})
+        result = go_on(error)
+    assert "boarded 4 to Oslo" in (result.answer or "")
+    assert travel.did == ["boarded Oslo 4"]
+
+
+def test_an_address_to_open_is_declined_and_the_model_reads_why(stdio: Travel) -> None:
+    with override_models(worker=calling([("visit", {})])):
+        result = stdio.begin()
+    assert "only forms are shown" in (result.answer or "")
+    assert "abc" not in (result.answer or "")
+
+
+def test_where_nothing_is_asked_for_an_approval_is_enough(stdio: Travel) -> None:
+    with override_models(worker=calling([("confirm", {})])), answering(_any) as asked:
+        result = stdio.begin()
+    assert "user says accept" in (result.answer or "")
+    assert asked[0].fields == ()
+    assert "\u202e" not in asked[0].text
+    assert asked[0].text.startswith("```")

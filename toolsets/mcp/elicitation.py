@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from ...store.requested import Content, SchemaProblemError, fields_in
-from ...text import one_line
+from ...text import one_line, whole_characters
 from ..elicitation import Elicited, ElicitedError, Replies, Reply
 
 __all__ = ["CallsInProgress"]
@@ -140,7 +140,8 @@ class CallsInProgress:
         )
         if current.replies is None:
             return self._declined(current, params, "nobody can be asked here")
-        elicited = Elicited(self._server, self._shown(params.message), tuple(masked))
+        message = whole_characters(self._shown(params.message))
+        elicited = Elicited(self._server, message, tuple(masked))
         current.asked[elicited.digest] += 1
         if current.asked.total() > _MOST_ASKED:
             return self._declined(current, params, f"it asked {_MOST_ASKED} times before")
