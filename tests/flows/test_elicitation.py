@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from eliciting_mcp_server import SERVER, eliciting_server
 from mcp_http_server import served_app
+from person_forms import form_part, refusal, shown_state, submit
+from prefect.client.schemas.objects import State
+from prefect.settings import get_current_settings
 from prefect_swarm import override_models
 from prefect_swarm.errors import AnsweredError
 from prefect_swarm.flows import approval as asking
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.prefect_io import suspend
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.swarm import swarm as swarm_flow
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.protocol import RunStore
 from prefect_swarm.store.question import Answer, Question, RunWaitingError
@@ -247,3 +256,87 @@ def test_where_nothing_is_asked_for_an_approval_is_enough(stdio: Travel) -> None
     assert asked[0].fields == ()
     assert "\u202e" not in asked[0].text
     assert asked[0].text.startswith("```")
+
+
+def test_it_is_answered_in_the_form_of_the_prefect_ui(
+    stdio: Travel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suspend, "FORM_LOOK_S", 0.02)
+
+    async def person(flow_run_id: UUID) -> None:
+        state = await shown_state(flow_run_id)
+        description = await form_part(state, flow_run_id, "description")
+        assert "How do you want to fly to Rome?" in description
+        schema = await form_part(state, flow_run_id, "schema")
+        [decision] = (name for name in schema["properties"] if name.startswith("decision"))
+        refused = await refusal(flow_run_id, **{decision: "approve"})
+        assert "'input_seats' is a required property" in refused
+        await submit(flow_run_id, **{decision: "approve", "input_seats": 5, "input_meal": "meat"})
+
+    async def attended() -> State[Any]:
+        began: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        def handle(event: RunEvent) -> None:
+            if not began.done():
+                began.set_result(event.run)
+
+        with controlled(RunControl(waits=True, listener=handle)):
+            flow: Any = swarm_flow("Book", plan=plan(), options=stdio.options(), return_state=True)
+            run = asyncio.create_task(flow)
+        try:
+            flow_run_id = UUID(RunFolder.find(await began).about().flow_run_id)
+            await asyncio.wait_for(person(flow_run_id), 60)
+            return await asyncio.wait_for(run, 60)
+        finally:
+            run.cancel()
+
+    with override_models(worker=calling(ROME)):
+        state = asyncio.run(attended())
+    assert state.name == "Completed"
+    assert stdio.did[-1] == "booked Rome 5"
+
+
+def test_a_run_that_is_killed_while_a_person_thinks_asks_the_same_and_no_more(
+    stdio: Travel, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(plan().model_dump_json(by_alias=True))
+    api = get_current_settings().api.url
+    assert api is not None
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WAITS, str(stdio.mcp), str(path)],
+        env={**os.environ, "PREFECT_API_URL": api},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    run_id = process.stdout.readline().strip()
+    process.kill()
+    process.communicate()
+    run = RunFolder.find(run_id)
+    [question] = Approvals(run).pending()
+    Approvals(run).answer(seats(2)(question))
+    with override_models(worker=calling(ROME)):
+        result = asyncio.run(resume(run_id))
+    assert "booked 2 to Rome" in (result.answer or "")
+    assert Approvals(run).questions() == (question,)
+
+
+_WAITS = """
+import asyncio, sys
+from pathlib import Path
+from prefect_swarm import SwarmOptions, load_plan, override_models
+from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.flows.python import swarm
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+
+async def ask(run, questions):
+    print(run.run_id, flush=True)
+    await asyncio.Event().wait()
+
+model = FunctionModel(lambda *_: ModelResponse([ToolCallPart("book", {"to": "Rome"})]))
+with override_models(worker=model), controlled(RunControl(ask_person=ask)):
+    options = SwarmOptions(mcp=sys.argv[1], memory=False)
+    asyncio.run(swarm("Book", plan=load_plan(Path(sys.argv[2])), options=options))
+"""
