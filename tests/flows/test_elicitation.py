@@ -93,14 +93,18 @@ class Travel:
         return caught.value
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(params=["stdio", "http", "sse"])
 def travel(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Travel]:
     if request.param == "stdio":
         yield Travel(tmp_path)
         return
-    app = eliciting_server(tmp_path / "notes").streamable_http_app()
+    server, path = eliciting_server(tmp_path / "notes"), "sse"
+    if request.param == "sse":
+        app = server.sse_app()
+    else:
+        app, path = server.streamable_http_app(), "mcp"
     with served_app(app) as address:
-        yield Travel(tmp_path, url=f"{address}/mcp")
+        yield Travel(tmp_path, url=f"{address}/{path}")
 
 
 @pytest.fixture

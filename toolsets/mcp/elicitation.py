@@ -112,7 +112,11 @@ class CallsInProgress:
         current = _this_call.get() or await self._asking_call()
         if current is None:
             return ElicitResult(action="cancel")
-        reply = self._reply(current, params)
+        try:
+            reply = self._reply(current, params)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the call's caller gets it
+            reply = None
+            current.stop(error)
         if reply is not None:
             return ElicitResult(action=reply.action, content=_listed(reply.content))
         # The server learns first that the call is taken back, lest it act on no answer.
