@@ -310,7 +310,7 @@ def value_in(field: RequestedField, given: object) -> FieldValue | None:
         parts = cast("list[Any]", given)
         return _checked(field, [_choice_in(field, str(part)) for part in parts]) if parts else None
     if not isinstance(given, str):
-        return None if given is None else _checked(field, given)
+        return None if given is None else _checked(field, cast("object", given))
     typed = given.strip()
     if not typed:
         return None

@@ -11,7 +11,7 @@ from prefect_swarm.errors import ApprovalNeededError, UncertainCallError
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Answer, Question
-from prefect_swarm.store.requested import RequestedField
+from prefect_swarm.store.requested import Content, RequestedField
 from prefect_swarm.toolsets.calls import JournaledCalls
 from prefect_swarm.toolsets.catalogue import marked
 from prefect_swarm.toolsets.elicitation import Elicited, ElicitedError, current_replies
@@ -103,7 +103,7 @@ def waits(run: RunFolder, server: Server, **rules: bool) -> list[Question]:
 
 
 def approve(run: RunFolder, question: Question) -> None:
-    content = {"seats": 2} if question.fields else None
+    content: Content | None = {"seats": 2} if question.fields else None
     Approvals(run).answer(Answer(question=question.id, verdict="approved", content=content))
 
 

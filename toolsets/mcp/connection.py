@@ -30,7 +30,7 @@ from .session import ForgivingSession, ToolList, described
 if TYPE_CHECKING:
     from .address import Refusals
 
-__all__ = ["MOST_BYTES", "Connection"]
+__all__ = ["MOST_BYTES", "AskingClient", "Connection"]
 
 T = TypeVar("T")
 _logger = logging.getLogger("prefect_swarm.toolsets")
@@ -70,13 +70,14 @@ class Connection:
 
             transport, self._refusals = address_transport(endpoint.how, MOST_BYTES)
         self._calls = CallsInProgress(endpoint.shown, lambda text: self.shown(text, None))
-        self._client = _AskingClient(
+        self._client = AskingClient(
             transport,
             log_handler=_pass_over,
             message_handler=self._handle,
             init_timeout=0,
-            mode="legacy" if is_older else "auto",
         )
+        if is_older:
+            self._client.mode = "legacy"
         self._client.answer_with(self._calls.answer)
         self._toolset: MCPToolset[None] = MCPToolset(
             self._client, id=endpoint.name, tool_error_behavior="failed", max_retries=0
@@ -247,10 +248,11 @@ class Connection:
         return self.shown("; ".join(filter(None, parts)))
 
 
-class _AskingClient(Client[ClientTransport]):
-    """The library's own way to a handler makes a type of the server's schema first."""
+class AskingClient(Client[ClientTransport]):
+    """A client whose user is asked; the library's own way makes a type of each schema first."""
 
     def answer_with(self, answer: ElicitationFnT) -> None:
+        """Have what servers ask answered by this."""
         self._elicitation_callback = answer
         self._session_kwargs["elicitation_callback"] = answer
 
