@@ -461,7 +461,7 @@ class Asking:
             question.id
             for question in self.approvals.questions()
             if (question.step, question.attempt) == (command.step, command.attempt)
-            and question.asked in ("call", "uncertain_call")
+            and question.asked in ("call", "uncertain_call", "elicitation")
         )
         answers = ((name, self.approvals.readable_answer(name)) for name in asked)
         return tuple(name for name, answer in answers if answer is None or not answer.is_withdrawal)

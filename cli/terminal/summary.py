@@ -105,7 +105,9 @@ def _outcome(run: RunStore, question: Question, answer: Answer | None) -> str:
         return "taken back, since the plan was edited"
     when = f" at {datetime.fromtimestamp(answer.at):%Y-%m-%d %H:%M}" if answer.at else ""
     by = f" {decided_by(answer.by, answer.name)}" if answer.by else ""
-    return f"{answer.verdict}{by}{when}{f': {one_line(answer.why, 300)}' if answer.why else ''}"
+    why = f": {one_line(answer.why, 300)}" if answer.why else ""
+    filled = ", ".join(f"{name}: {value}" for name, value in (answer.content or {}).items())
+    return f"{answer.verdict}{by}{when}{why}{f'; {one_line(filled, 300)}' if filled else ''}"
 
 
 def exploration_of(run: RunStore) -> Exploration | None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pydantic import Field
 
-from ...data_types import Frozen
+from ...data_types import Frozen, specified
 from ...errors import InputError, RunDamagedError
 from ...plan.documents import LineProblem, plan_from, problems_of
 from ...plan.task_ir import PlanRules, TaskIR
@@ -21,6 +21,7 @@ from ...report.markdown import table as markdown_table
 from ...store.attempt import excerpt
 from ...store.protocol import RunStore
 from ...store.question import MOST_SHOWN, Asked, Question
+from ...store.requested import RequestedField
 from ...text import code_span, escaped, one_line, plural
 from ...untrusted.json_text import NoJsonError, read_json
 
@@ -30,12 +31,14 @@ __all__ = [
     "APPROVE_ALL",
     "EACH",
     "EDIT",
+    "INPUT_FIELD",
     "NAME_FIELD",
     "PLAN_FIELD",
     "REJECT",
     "REJECT_ALL",
     "UNDECIDED",
     "WHY_FIELD",
+    "FormInput",
     "PersonForm",
     "description_of",
     "forget_form",
@@ -67,6 +70,7 @@ def plan_of_text(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[
 
 
 ALL_FIELD, WHY_FIELD, NAME_FIELD, PLAN_FIELD = "decision", "why", "name", "plan"
+INPUT_FIELD = "input"
 UNDECIDED, APPROVE, REJECT, EDIT = "not decided yet", "approve", "reject", "edit"
 EACH, APPROVE_ALL, REJECT_ALL = "each by itself", "approve all", "reject all"
 _TITLE_CHARS, _CUT_CHARS, _CELL_CHARS, _MOST_ROWS = 120, 600, 60, 100
@@ -83,8 +87,16 @@ _SENTENCES: Mapping[Asked, str] = {
     "step": "Is this step to begin?",
     "call": "Is this call to be made?",
     "uncertain_call": "Is this call to be made, which may have been made already?",
+    "elicitation": "Is the server of this tool to be answered?",
     "failure": "Is this step to be tried once more?",
 }
+
+
+class FormInput(Frozen):
+    """A field of a form in which something is filled in for a question, by the question's id."""
+
+    question: str
+    requested: RequestedField
 
 
 class PersonForm(Frozen):
@@ -99,6 +111,7 @@ class PersonForm(Frozen):
         cut: Characters that were not shown, by the ids of the questions that the form has no room
             for. They can't be approved in it.
         plan_field: The field that decides about the plan; "" if the plan isn't asked about.
+        inputs: What is filled in for servers that ask, by the fields that take it.
     """
 
     key: str
@@ -107,6 +120,7 @@ class PersonForm(Frozen):
     subjects: dict[str, str] = Field(default_factory=dict[str, str])
     cut: dict[str, int] = Field(default_factory=dict[str, int])
     plan_field: str = ""
+    inputs: dict[str, FormInput] = Field(default_factory=dict[str, "FormInput"])
 
     @property
     def base(self) -> str:
@@ -133,7 +147,18 @@ def form_of(questions: Sequence[Question], key: str, *, suspended: bool) -> Pers
         subjects=subjects,
         cut=_cut(questions),
         plan_field=plan_field,
+        inputs=_inputs(fields, questions),
     )
+
+
+def _inputs(fields: Mapping[str, str], questions: Sequence[Question]) -> dict[str, FormInput]:
+    found: dict[str, FormInput] = {}
+    for field, question in zip(fields, questions, strict=True):
+        before = INPUT_FIELD if len(fields) == 1 else field.replace(ALL_FIELD, INPUT_FIELD, 1)
+        names = _field_names((each.name for each in question.fields), before)
+        for name, each in zip(names, question.fields, strict=True):
+            found[name] = FormInput(question=question.id, requested=each)
+    return found
 
 
 def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]:
@@ -164,6 +189,11 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
                 (*choices, UNDECIDED),
                 code_span(_bare(_shown(question, form.cut))),
             )
+        properties |= {
+            key: _input(each.requested)
+            for key, each in form.inputs.items()
+            if each.question == name
+        }
     # The UIs send a default, and so show that an answer came from a form.
     # Each has but a title: what the fields take of the window's height, the text above them lacks.
     properties[NAME_FIELD] = {"title": _NAME, "type": "string", "default": ""}
@@ -192,6 +222,14 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
 
 def _conditions(form: PersonForm) -> Iterator[dict[str, Any]]:
     """Yield what else an answer needs that decides something."""
+    for field, name in form.fields.items():
+        needed = [
+            key
+            for key, each in form.inputs.items()
+            if each.question == name and each.requested.required and each.requested.default is None
+        ]
+        if needed:
+            yield _where(field, APPROVE, {"required": needed})
     if form.plan_field:
         yield _where(form.plan_field, EDIT, {"required": [PLAN_FIELD]})
     if len(form.fields) > 1:
@@ -290,11 +328,32 @@ def _choice(title: str, choices: Sequence[str], description: str) -> dict[str, A
     return {"title": title, "type": "string", "enum": [*choices], "description": description}
 
 
-def _field_names(names: Iterable[str]) -> list[str]:
+def _input(field: RequestedField) -> dict[str, Any]:
+    """Return the schema of what is filled in; lengths of texts are checked when it is read."""
+    drawn: dict[str, Any] = {"title": field.label}
+    drawn["description"] = code_span(one_line(field.prompt, _CUT_CHARS))
+    match field.kind:
+        case "boolean":
+            # A box that nobody ticks sends nothing.
+            drawn |= {"type": "string", "enum": ["yes", "no"]}
+        case "choice":
+            drawn |= {"type": "string", "enum": [*field.shown]}
+        case "choices":
+            items = {"type": "string", "enum": [*field.shown]}
+            drawn |= {"type": "array", "items": items, "uniqueItems": True}
+        case "number" | "integer":
+            bounds = {"minimum": field.least, "maximum": field.most}
+            drawn |= {"type": field.kind, **specified(**bounds)}
+        case _:
+            drawn |= {"type": "string"}
+    return drawn
+
+
+def _field_names(names: Iterable[str], before: str = ALL_FIELD) -> list[str]:
     """Return a name of letters, digits and `_` for each question, all different."""
     found: list[str] = []
     for name in names:
-        field = base = f"{ALL_FIELD}_{re.sub(r'[^A-Za-z0-9]+', '_', name).strip('_')}"
+        field = base = f"{before}_{re.sub(r'[^A-Za-z0-9]+', '_', name).strip('_')}"
         number = 2
         while field in found:
             field, number = f"{base}_{number}", number + 1

@@ -10,6 +10,7 @@ from typing import Any, cast
 from ...plan.documents import LineProblem
 from ...plan.task_ir import TaskIR
 from ...store.question import Answer, Verdict
+from ...store.requested import Content, ContentError, filled_in, value_in
 from ...text import one_line
 from .form import (
     ALL_FIELD,
@@ -91,11 +92,12 @@ def read_response(
                 problems += wrong
                 plan_text = _text(form_values.get(PLAN_FIELD))
                 continue
-        if choice == EDIT and data is not None:
-            verdict: Verdict = "edited"
-        elif choice in _VERDICTS:
-            verdict = _VERDICTS[choice]
-        else:
+        content, wrong = _content(form, question, form_values) if choice == APPROVE else (None, ())
+        if wrong:
+            problems += wrong
+            continue
+        edited: Verdict | None = "edited" if choice == EDIT and data is not None else None
+        if (verdict := edited or _VERDICTS.get(choice)) is None:
             continue
         shown = form.subjects.get(question, "")
         answers.append(
@@ -105,6 +107,7 @@ def read_response(
                 verdict=verdict,
                 why=why,
                 plan=data,
+                content=content,
                 by=way,
                 name=name,
                 at=at,
@@ -123,6 +126,21 @@ def _text_of(form_values: Mapping[str, Any], field: str) -> str:
 def _not_whole(form: PersonForm, question: str) -> str:
     missing = f"{form.cut[question]:,} characters of {question} were not shown"
     return f"{missing}, so it was not approved. `prefect-swarm waiting` shows all of it."
+
+
+def _content(
+    form: PersonForm, question: str, form_values: Mapping[str, Any]
+) -> tuple[Content | None, tuple[str, ...]]:
+    """Return what is filled in for a question, and what is wrong with it."""
+    fields = {key: of.requested for key, of in form.inputs.items() if of.question == question}
+    found: dict[str, object] = {}
+    try:
+        for key, field in fields.items():
+            if (value := value_in(field, form_values.get(key))) is not None:
+                found[field.name] = value
+        return filled_in([*fields.values()], found) or None, ()
+    except ContentError as error:
+        return None, (f"{question} was not approved: {error}",)
 
 
 def _choice_of(form_values: Mapping[str, Any], field: str) -> str:

@@ -194,7 +194,8 @@ def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:
     if request.max_calls is not None:
         most = min(most, request.max_calls)
     # What changes nothing needs no person who agrees to it.
-    return AttemptRules(most, asks=catalogue.asks and not request.looks_around)
+    can_ask = not request.looks_around
+    return AttemptRules(most, asks=catalogue.asks and can_ask, can_ask=can_ask)
 
 
 def _has_pictures(message: ModelMessage) -> bool:

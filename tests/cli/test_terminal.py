@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eliciting_mcp_server import SERVER
 from prefect.settings import get_current_settings
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
@@ -276,3 +277,27 @@ def _run_of(shown: str) -> RunFolder:
     found = re.search(r"prefect-swarm resume (\w+)", shown)
     assert found is not None
     return RunFolder.find(found[1])
+
+
+def test_what_a_server_asks_for_is_typed_field_by_field(calls: Path, tmp_path: Path) -> None:
+    notes, tools, path = (tmp_path / name for name in ("notes", "tools.json", "books.json"))
+    entry = {"command": sys.executable, "args": [str(SERVER), str(notes)]}
+    tools.write_text(json.dumps({"mcpServers": {"travel": entry}}), "utf-8")
+    agents = [{**PLAN["agents"][0], "tools": ["travel"]}]
+    path.write_text(json.dumps({**PLAN, "agents": agents, "steps": PLAN["steps"][:1]}), "utf-8")
+    run = ("run", "--no-memory", "--mcp", tools, "--plan", path)
+    with terminal(calls, *run) as shown:
+        asked = shown.until("Answer it? [y]es, [n]o: ")
+        assert "How do you want to fly to Rome?" in asked
+        shown.type("y\n")
+        shown.until("How many seats? (whole number, 1 to 9): ")
+        shown.type("12\n")
+        assert "seats has to be whole number, 1 to 9." in shown.until("1 to 9): ")
+        shown.type("2\n")
+        shown.until("(one of meat, none, else none): ")
+        shown.type("\n")
+        shown.until("(yes or no, else no): ")
+        shown.type("y\n")
+        code, rest = shown.end()
+    assert code == 0, rest
+    assert notes.read_text().splitlines()[-1] == "booked Rome 2"
