@@ -167,6 +167,7 @@ HAS_NO_READER = {
     "evals.cases": "tries a pattern and a file's name, of bounded length",
     "cli.command": "the package's own help",
     "cli.runs": "an option's value",
+    "toolsets.mcp.connection": "looks for two sentences in an error",
     "host.bounded_office": "runs in a process that is ended in time",
     "cli.terminal.files": "names of files, of bounded length",
     "store.folder": "names of files and of attempts, of bounded length",
