@@ -17,12 +17,12 @@ from ..files import read_text
 from ..flows.control import called_with, controlled
 from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
-from ..flows.readings import REPEATED_TOKENS
+from ..flows.readings import REPEATED_TOKENS, input_tokens, input_words
 from ..inputs.reading import read_files, reading_notes
 from ..models.names import FREE, price_of_name
 from ..store.losses import lost_of, lost_words
 from ..store.result import SwarmResult
-from ..text import dollars, one_line, plural, tokens_of
+from ..text import dollars, one_line, plural
 from .source import Exclude, Files, check_models, with_excluded
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
@@ -92,11 +92,8 @@ def _say_inputs(texts: Mapping[str, str], lines: int, options: SwarmOptions) -> 
     """Say what every line gets to read, and what that comes to."""
     if not texts:
         return
-    tokens = sum(map(tokens_of, texts.values()))
-    say(
-        f"Each of {plural(lines, 'line')} gets {plural(len(texts), 'input')} of about "
-        f"{plural(tokens, 'token')}."
-    )
+    tokens = input_tokens(texts)
+    say(f"Each of {plural(lines, 'line')} gets {input_words(texts)}.")
     if tokens * (lines - 1) >= REPEATED_TOKENS:
         price = price_of_name(options.model_of("worker"))
         usd = f", {dollars(price.input_usd * tokens * lines)}" if price and price != FREE else ""

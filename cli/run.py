@@ -12,7 +12,7 @@ import typer
 
 from ..errors import InputError, RunCancelledError, RunNotFoundError
 from ..flows.options import SwarmOptions
-from ..flows.readings import input_lines, repeated_lines
+from ..flows.readings import input_lines, input_words, repeated_lines
 from ..flows.run_inputs import with_inputs
 from ..gates import build_pipeline
 from ..models.names import price_of_name
@@ -23,7 +23,7 @@ from ..report.lines import DagStep, mermaid
 from ..store.protocol import RunStore, is_whole_id
 from ..store.result import Planning, SwarmResult
 from ..store.runs import find_run, open_run
-from ..text import plural, tokens_of
+from ..text import plural
 from .command import AsEvents, AsJson, Verbose
 from .options import OptionChanges
 from .source import (
@@ -100,9 +100,7 @@ def run(
         schema,
         url or (),
     )
-    with waiting("Reading"):
-        source = read_source(arguments, options.max_steps)
-    options = source.with_schema(with_excluded(options, exclude))
+    source, options = _read(arguments, options)
     orchestrated = is_orchestrated(source.plan)
     _say_inputs(source, options, ask=not yes)
     asyncio.run(check_models(options, orchestrated=orchestrated))
@@ -117,6 +115,13 @@ def run(
     )
 
 
+def _read(arguments: SourceArguments, options: SwarmOptions) -> tuple[RunSource, SwarmOptions]:
+    """Return what is to run, and the options with what the arguments say of them."""
+    with waiting("Reading"):
+        source = read_source(arguments, options.max_steps)
+    return source, source.with_schema(with_excluded(options, arguments.exclude))
+
+
 def _say_inputs(source: RunSource, options: SwarmOptions, *, ask: bool) -> None:
     """Say which files were taken and who reads them; ask where each goes to many instances.
 
@@ -126,9 +131,8 @@ def _say_inputs(source: RunSource, options: SwarmOptions, *, ask: bool) -> None:
     for note in source.notes:
         say(note)
     if source.plan is None:
-        if inputs := source.inputs:
-            tokens = sum(map(tokens_of, inputs.values()))
-            say(f"{plural(len(inputs), 'input')} of about {plural(tokens, 'token')}.")
+        if source.inputs:
+            say(f"{input_words(source.inputs)}.")
         return
     compiled = compile_plan(
         with_inputs(source.plan, source.inputs), StepDefaults(options.max_attempts, options.gates)
@@ -281,9 +285,7 @@ def plan(
         schema,
         url or (),
     )
-    with waiting("Reading"):
-        source = read_source(arguments, options.max_steps)
-    options = source.with_schema(with_excluded(options, exclude))
+    source, options = _read(arguments, options)
     for note in source.notes:
         say(note)
     task_ir = source.plan or asyncio.run(_ask(source, options))

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..inputs.pictures import reading_tokens
 from ..models.names import FREE, Price
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.items import count_items, is_pattern, names_matching
-from ..text import dollars, one_line, plural, tokens_of
+from ..text import dollars, one_line, plural
 
-__all__ = ["REPEATED_TOKENS", "InputReading", "input_lines", "readings", "repeated_lines"]
+__all__ = [
+    "REPEATED_TOKENS",
+    "InputReading",
+    "input_lines",
+    "input_tokens",
+    "input_words",
+    "readings",
+    "repeated_lines",
+]
 
 REPEATED_TOKENS = 10_000
 """Tokens that instances read again, from which on a person is asked whether that is meant."""
@@ -84,15 +93,24 @@ def _times(around: int | None, count: int | None) -> int | None:
     return None if around is None or count is None else around * count
 
 
+def input_tokens(inputs: Mapping[str, str]) -> int:
+    """Estimate the tokens that all inputs take, with their pictures."""
+    return sum(map(reading_tokens, inputs.values()))
+
+
+def input_words(inputs: Mapping[str, str]) -> str:
+    """Count inputs and their tokens: `3 inputs of about 63 tokens`."""
+    return f"{plural(len(inputs), 'input')} of about {plural(input_tokens(inputs), 'token')}"
+
+
 def input_lines(plan: CompiledPlan) -> list[str]:
     """Say how many inputs a plan has and which step reads which; nothing if there are none."""
     inputs = dict(plan.inputs)
     if not inputs:
         return []
     found = readings(plan)
-    tokens = {name: tokens_of(text) for name, text in inputs.items()}
-    total = sum(tokens.values())
-    lines = [f"{plural(len(inputs), 'input')} of about {plural(total, 'token')}."]
+    tokens = {name: reading_tokens(text) for name, text in inputs.items()}
+    lines = [f"{input_words(inputs)}."]
     lines += [_line(reading, tokens) for reading in found[:_STEPS]]
     if more := len(found) - _STEPS:
         lines += [f"{plural(more, 'more step')} read inputs."] if more > 0 else []
@@ -141,7 +159,7 @@ def repeated_lines(
     inputs = dict(plan.inputs)
     lines: list[str] = []
     for reading in readings(plan):
-        tokens = sum(tokens_of(inputs[name]) for name in reading.shared)
+        tokens = sum(reading_tokens(inputs[name]) for name in reading.shared)
         count = reading.count or 0
         if tokens * (count - 1) < REPEATED_TOKENS:
             continue

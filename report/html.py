@@ -348,11 +348,12 @@ def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) 
 
 def _without_repetition(pages: Sequence[Page]) -> list[Page]:
     """Leave out what a page begins with where an earlier one says it: what went wrong."""
-    said: list[Block] = []
+    said: set[Paragraph] = set()
     kept: list[Page] = []
     for page in pages:
-        kept.append(replace(page, lead=[block for block in page.lead if block not in said]))
-        said += [b for part in page.sections for b in part.blocks if isinstance(b, Paragraph)]
+        lead = [b for b in page.lead if not (isinstance(b, Paragraph) and b in said)]
+        kept.append(replace(page, lead=lead))
+        said.update(b for part in page.sections for b in part.blocks if isinstance(b, Paragraph))
     return kept
 
 

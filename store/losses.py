@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from ..errors import Category
-from ..plan.ids import parse_id
+from ..plan.made import is_instance
 from ..text import plural
 
 __all__ = ["MayBeLost", "lost_of", "lost_words", "missing_words", "repeat_command"]
@@ -67,11 +68,10 @@ def _is_lost(step: MayBeLost, *, has_lost: bool) -> bool:
 
 
 def _is_item(name: str) -> bool:
-    try:
-        last = parse_id(name)[-1]
-    except ValueError:
-        return False
-    return bool(last.items) and not last.round
+    # In a forged result it may be no id.
+    with suppress(ValueError):
+        return is_instance(name)
+    return False
 
 
 def missing_words(lost: Sequence[MayBeLost]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -128,14 +129,7 @@ class StepResult:
         Raises:
             RunNotFoundError: The folder is not here, and the result has the beginning alone.
         """
-        text = self.text
-        if text is None or self.made != "json":
-            return text
-        try:
-            return read_json(text)
-        except NoJsonError:
-            # Nothing checks the JSON of a step without gates.
-            return text
+        return None if (text := self.text) is None else _value(text, self.made)
 
     def output_as(self, kind: type[T]) -> T:
         """Return its output as a type that pydantic knows.
@@ -170,6 +164,14 @@ def results_of(result: SwarmResult) -> dict[str, StepResult]:
     return {state.id: found[state.id] for state in result.steps if state.id in found}
 
 
+def _value(text: str, made: Made) -> Any:
+    if made == "json":
+        # Nothing checks the JSON of a step without gates.
+        with suppress(NoJsonError):
+            return read_json(text)
+    return text
+
+
 def _read_as(adapter: TypeAdapter[T], text: str, made: Made) -> T:
     return adapter.validate_json(text) if made == "json" else adapter.validate_python(text)
 
@@ -182,12 +184,13 @@ def outputs_of(result: SwarmResult, kind: type[T]) -> tuple[T, ...]:
     """
     adapter = TypeAdapter(kind)
     steps = results_of(result)
+    names = [name for name in steps if not any(level.round for level in parse_id(name))]
+    texts = {name: steps[name].text for name in names}
     found: list[T] = []
-    for name, step in steps.items():
-        if any(level.round for level in parse_id(name)) or (text := step.text) is None:
-            continue
+    for name, text in texts.items():
+        step = steps[name]
         above = steps.get(step.state.parent)
-        if above is not None and above.made == step.made and above.text == text:
+        if text is None or (above and above.made == step.made and texts.get(above.id) == text):
             continue
         try:
             found.append(_read_as(adapter, text, step.made))
@@ -272,9 +275,9 @@ def _instances(step: StepResult) -> list[StepResult]:
 
 
 def _rows(step: StepResult) -> list[tuple[StepResult, dict[str, Any], str]]:
-    if step.text is None:
+    if (text := step.text) is None:
         return [(step, {}, step.problem or step.status)]
-    output: Any = step.output
+    output = _value(text, step.made)
     values = cast("list[Any]", output) if isinstance(output, list) else [output]
     return [(step, value if isinstance(value, dict) else {"text": value}, "") for value in values]
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flow_runs import plan_of
-from prefect_swarm.flows.readings import input_lines, readings, repeated_lines
+from picture_files import picture_bytes
+from prefect_swarm.flows.readings import (
+    input_lines,
+    input_tokens,
+    input_words,
+    readings,
+    repeated_lines,
+)
 from prefect_swarm.flows.run_inputs import with_inputs
+from prefect_swarm.inputs.pictures import made_picture, picture_text
 from prefect_swarm.models.names import FREE, Price
 from prefect_swarm.plan.compile import CompiledPlan, compile_plan
 
@@ -90,3 +99,18 @@ def test_what_is_repeated_is_said_with_tokens_and_cost() -> None:
     assert line.endswith("20,000 in all.")
     (line,) = repeated_lines(made, MODELS, {})
     assert line.endswith("in all, price not known.")
+
+
+def test_a_picture_counts_as_what_a_model_takes_for_it_and_not_as_its_text() -> None:
+    data = picture_bytes()
+    shown = made_picture(data)
+    assert shown is not None
+    # What follows the pixels makes the file, and so its text, larger; no model reads that.
+    large = replace(shown, data=data + bytes(60_000))
+    inputs = {"sign.png": picture_text(large)}
+    assert input_tokens(inputs) == shown.tokens
+    assert input_words(inputs) == f"1 input of about {shown.tokens:,} tokens"
+    made = plan({"id": "S1", "inputs": ["sign.png"]}, inputs=inputs)
+    assert input_lines(made)[0] == f"{input_words(inputs)}."
+    many = {"id": "S1", "for_each": {"items": ["p", "q"]}, "prompt": "{item}", "inputs": [*inputs]}
+    assert repeated_lines(plan(many, inputs=inputs), MODELS, {}) == []
