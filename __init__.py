@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .flows.control import RunControl, controlled, override_toolsets
     from .flows.messages import tell
     from .flows.options import SwarmOptions
-    from .flows.python import stream, swarm
+    from .flows.python import stream, swarm, swarm_sync
     from .flows.resume import fork, resume
     from .flows.swarm import swarm as swarm_flow
     from .memory.forgetting import Forgotten, forget
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from .plan.task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
     from .report.run_html import report_html
     from .store.events import RunEvent
+    from .store.item_table import ItemTable
+    from .store.outputs import StepFailure, StepResult, read_output
     from .store.result import SwarmResult
 
 __all__ = [
     "Agent",
     "CompiledPlan",
     "Forgotten",
+    "ItemTable",
     "LlamaCpp",
     "LlamaCppModel",
     "ModelProvider",
@@ -37,6 +40,8 @@ __all__ = [
     "RunControl",
     "RunEvent",
     "Step",
+    "StepFailure",
+    "StepResult",
     "SwarmError",
     "SwarmOptions",
     "SwarmResult",
@@ -49,12 +54,14 @@ __all__ = [
     "override_models",
     "override_toolsets",
     "parse_plan",
+    "read_output",
     "report_html",
     "resume",
     "stream",
     "swarm",
     "swarm_batch",
     "swarm_flow",
+    "swarm_sync",
     "tell",
 ]
 
@@ -69,9 +76,11 @@ _HOMES = {
     "flows.messages": ("tell",),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("fork", "resume"),
-    "flows.python": ("stream", "swarm"),
+    "flows.python": ("stream", "swarm", "swarm_sync"),
     "report.run_html": ("report_html",),
     "memory.forgetting": ("Forgotten", "forget"),
+    "store.item_table": ("ItemTable",),
+    "store.outputs": ("StepFailure", "StepResult", "read_output"),
     "store.result": ("SwarmResult",),
     "plan.task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }

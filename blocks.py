@@ -80,6 +80,11 @@ class ModelProvider(Block):
         description="The key of the service. Empty: the provider's own hosts get the key in its "
         "environment variable, any other server none.",
     )
+    takes_pictures: bool | None = Field(
+        default=None,
+        title="Takes Pictures",
+        description="Whether the model is shown pictures; empty for what is known of its name.",
+    )
 
     def get_model(self) -> Model:
         """The model, ready for a pydantic-ai agent; nothing is sent before the first request.
@@ -89,7 +94,12 @@ class ModelProvider(Block):
             ModelError: The provider lacks a key or its package is not installed.
         """
         key = self.api_key.get_secret_value() if self.api_key else None
-        return remote_model(self.model, base_url=self.base_url or None, api_key=key)
+        return remote_model(
+            self.model,
+            base_url=self.base_url or None,
+            api_key=key,
+            takes_pictures=self.takes_pictures,
+        )
 
 
 class LlamaCpp(Block):

@@ -73,11 +73,16 @@ class ExitCode(IntEnum):
     TERMINATED = 143, "cancelled by SIGTERM"
 
 
-def exit_code_of_status(status: str) -> ExitCode:
-    """Return what the status of a run's or a batch line's result ends a command with."""
+def exit_code_of_status(status: str, *, is_whole: bool = True) -> ExitCode:
+    """Return what the status of a run's or a batch line's result ends a command with.
+
+    Args:
+        status: How it ended.
+        is_whole: Whether nothing that was asked for is missing from a completed one.
+    """
     match status:
         case "completed":
-            return ExitCode.COMPLETED
+            return ExitCode.COMPLETED if is_whole else ExitCode.PARTIAL
         case "partial":
             return ExitCode.PARTIAL
         case "waiting":

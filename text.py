@@ -21,6 +21,7 @@ __all__ = [
     "one_line",
     "plain_words",
     "plural",
+    "size",
     "tokens_of",
     "visible",
     "whole_characters",
@@ -292,6 +293,13 @@ def count_in(text: str) -> int | None:
 def plural(count: int, noun: str) -> str:
     """Count things: 1 step, 2 steps."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def size(count: int) -> str:
+    """Write a count of bytes for people."""
+    if count < 1 << 20:
+        return f"{count / 1024:,.1f} KiB"
+    return f"{count / (1 << 20):,.1f} MiB" if count < 1 << 30 else f"{count / (1 << 30):,.1f} GiB"
 
 
 def tokens_of(text: str) -> int:

@@ -43,6 +43,7 @@ _COMMANDS = {
     "watch": _Place("watch", "watch", "read"),
     "inspect": _Place("inspect", "inspect", "read"),
     "report": _Place("inspect", "report", "read"),
+    "docs": _Place("docs", "docs"),
     "doctor": _Place("doctor.command", "doctor"),
     "train": _Place("local_models", "train", "write"),
     "serve": _Place("local_models", "serve", "write"),
@@ -122,7 +123,7 @@ _CODES = "; ".join(f"{code.value} {code.meaning.partition(':')[0]}" for code in 
 @app.callback(
     help=written(
         "An objective becomes a Prefect flow run of concurrent subagents.\n\n"
-        f"Exit codes: {_CODES}. docs/reference/commands.md says more."
+        f"Exit codes: {_CODES}. `prefect-swarm docs commands` says more."
     )
 )
 def about(

@@ -28,6 +28,7 @@ from ..store.approvals import Approvals
 from ..store.attempt import excerpt
 from ..store.protocol import RunStore
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
+from ..store.requested import Content, ContentError, filled_in, value_in
 from ..text import visible
 from .terminal.plan import estimate_lines, print_plan
 from .terminal.printing import print_section, print_text
@@ -193,7 +194,8 @@ async def _ask(run: RunStore, question: Question) -> None:
             why = ""
             if question.asked == "failure":
                 why = await _line(run, question, "What should the next attempt know? ")
-            return _answer(run, question, "approved", why=why)
+            content = await _content(run, question)
+            return _answer(run, question, "approved", why=why, content=content)
         if choice in ("n", "no"):
             why = await _line(run, question, "Why? ")
             return _answer(run, question, "rejected", why=why)
@@ -204,6 +206,21 @@ async def _ask(run: RunStore, question: Question) -> None:
                 data = plan.model_dump(mode="json", exclude={"inputs"})
                 return _answer(run, question, "edited", plan=data)
             _say("The plan is as it was.")
+
+
+async def _content(run: RunStore, question: Question) -> Content | None:
+    """Return what is typed for the fields of a question, one a line; None where it has none."""
+    found: Content = {}
+    for field in question.fields:
+        while True:
+            typed = await _line(run, question, f"{visible(field.prompt, strict=True)}: ")
+            try:
+                value = value_in(field, typed)
+                found |= filled_in([field], {} if value is None else {field.name: value})
+                break
+            except ContentError as error:
+                _say(str(error))
+    return found or None
 
 
 def _show(run: RunStore, question: Question) -> None:
@@ -233,10 +250,13 @@ def _forget_typed() -> None:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
+_PROMPTS = {"plan": "Run it?", "failure": "Try once more?", "elicitation": "Answer it?"}
+
+
 def prompt_of(question: Question) -> str:
     """Return what a person is asked to type: to go on only with what was shown whole."""
     edit = ", [e]dit" if question.asked == "plan" else ""
-    what = {"plan": "Run it?", "failure": "Try once more?"}.get(question.asked, "Go on?")
+    what = _PROMPTS.get(question.asked, "Go on?")
     yes = "[y]es, " if _is_whole(question) else ""
     return f"{what} {yes}[n]o{edit}: "
 
@@ -248,6 +268,7 @@ def _answer(
     *,
     why: str = "",
     plan: dict[str, object] | None = None,
+    content: Content | None = None,
 ) -> None:
     answer = Answer(
         question=question.id,
@@ -255,6 +276,7 @@ def _answer(
         verdict=verdict,
         why=why.strip(),
         plan=plan,
+        content=content,
         by="terminal",
         at=time.time(),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 from uuid import uuid4
 
 import typer
@@ -15,7 +17,9 @@ from ..files import read_text
 from ..flows.prefect_io.form import is_suspended
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.question import MOST_SHOWN, PLAN_QUESTION, Answer, Question, Verdict
+from ..store.requested import ContentError, filled_in
 from ..text import one_line
+from ..untrusted.json_text import NoJsonError, read_json
 from .approval_prompt import chosen_question, require_read
 from .command import AsJson
 from .options import OptionChanges
@@ -53,10 +57,17 @@ def approve(
             "--read", metavar="MARK", help="The mark that `waiting` shows below a long question."
         ),
     ] = "",
+    content: Annotated[
+        str,
+        typer.Option(
+            "--content", metavar="JSON", help="What a server asks for: an object of its fields."
+        ),
+    ] = "",
     resume_now: ResumeNow = False,
 ) -> int:
-    """Approve a question of a run: its plan, a step, a tool call, another attempt."""
-    return _decide(run_name, step, "approved", why, resume_now, read)
+    """Approve a question of a run: its plan, a step, a tool call, a server's, another attempt."""
+    values = _content(content) if content else None
+    return _decide(run_name, step, "approved", why, resume_now, read, values)
 
 
 def reject(
@@ -69,8 +80,32 @@ def reject(
     return _decide(run_name, step, "rejected", why, resume_now)
 
 
+def _content(text: str) -> dict[str, Any]:
+    """Read what is filled in for a server.
+
+    Raises:
+        InputError: It is no object.
+    """
+    try:
+        found = read_json(text)
+    except NoJsonError as error:
+        raise InputError(f"--content is no JSON: {error}.", _CONTENT_FORM) from None
+    if not isinstance(found, dict):
+        raise InputError("--content is no JSON object.", _CONTENT_FORM)
+    return cast("dict[str, Any]", found)
+
+
+_CONTENT_FORM = """Write an object of the question's fields: --content '{"seats": 2}'."""
+
+
 def _decide(
-    run_name: str, step: str | None, verdict: Verdict, why: str, resume_now: bool, read: str = ""
+    run_name: str,
+    step: str | None,
+    verdict: Verdict,
+    why: str,
+    resume_now: bool,
+    read: str = "",
+    content: dict[str, Any] | None = None,
 ) -> int:
     from ..store.approvals import Approvals
     from ..store.runs import find_run
@@ -80,11 +115,17 @@ def _decide(
     question = chosen_question(approvals, step)
     if verdict == "approved" and approvals.readable_answer(question.id) is None:
         require_read(run.run_id, question, read)
+    try:
+        values = filled_in(question.fields, content) if verdict == "approved" else None
+    except ContentError as error:
+        look = f"Look: prefect-swarm waiting {run.run_id} {question.id}"
+        raise InputError(f"{question.id} can't be approved so: {error}", look) from None
     answer = Answer(
         question=question.id,
         subject=question.subject,
         verdict=verdict,
         why=why.strip(),
+        content=values,
         by="command",
         at=time.time(),
     )
@@ -173,12 +214,22 @@ def _print_whole(found: list[tuple[RunStore, Question]]) -> None:
         if question.left_out:
             print_text(f"{question.left_out:,} characters are left out: it can't be approved.")
         else:
-            print_text(f"prefect-swarm approve {named}{_read(question)}{more}")
+            given = f"{_read(question)}{_filled(question)}"
+            print_text(f"prefect-swarm approve {named}{given}{more}")
         print_text(f"prefect-swarm reject {named} --why TEXT{more}")
 
 
 def _read(question: Question) -> str:
     return f" --read {question.mark}" if len(question.text) > MOST_SHOWN else ""
+
+
+def _filled(question: Question) -> str:
+    """Show how the fields are filled in that have to be; names are the server's own words."""
+    if not question.fields:
+        return ""
+    needed = [f.name for f in question.fields if f.required and f.default is None]
+    names = needed or [question.fields[0].name]
+    return f" --content {shlex.quote(json.dumps(dict.fromkeys(names, '...')))}"
 
 
 def _going_on(run: RunStore) -> str:

@@ -17,9 +17,13 @@ from ..files import read_text
 from ..flows.control import called_with, controlled
 from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
-from ..inputs.reading import read_paths
-from ..text import one_line, plural
-from .source import Files, check_models
+from ..flows.readings import REPEATED_TOKENS, input_tokens, input_words
+from ..inputs.reading import read_files, reading_notes
+from ..models.names import FREE, price_of_name
+from ..store.losses import lost_of, lost_words
+from ..store.result import SwarmResult
+from ..text import dollars, one_line, plural
+from .source import Exclude, Files, check_models, with_excluded
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
 
@@ -48,6 +52,7 @@ def batch(
         typer.Option("--again", help="Do all lines, also those that the output has as completed."),
     ] = False,
     inputs: Files = None,
+    exclude: Exclude = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
 ) -> int:
     """Run every line of a file; the results are JSON, one line each, in the file's order.
@@ -55,8 +60,14 @@ def batch(
     Lines that are completed in the output are skipped; runs that had begun are
     resumed.
     """
-    texts = read_paths(inputs or ())
+    options = with_excluded(options, exclude)
+    with waiting("Reading"):
+        read = read_files(inputs or (), exclude or ())
+    for note in reading_notes(read) if inputs else ():
+        say(note)
+    texts = read.texts
     lines = _read(file)
+    _say_inputs(texts, sum(bool(line.strip()) for line in lines), options)
     if output is not None and output.resolve() == file.resolve():
         raise InputError(f"The output {output} is the input too.", "Give another path.")
     if not any(line.strip() for line in lines):
@@ -73,7 +84,20 @@ def batch(
     )
     if ended["completed"] == ended.total():
         return ExitCode.COMPLETED
-    return ExitCode.PARTIAL if ended["completed"] or ended["partial"] else ExitCode.FAILED
+    has_answers = ended["completed"] or ended["partial"] or ended[_NOT_WHOLE]
+    return ExitCode.PARTIAL if has_answers else ExitCode.FAILED
+
+
+def _say_inputs(texts: Mapping[str, str], lines: int, options: SwarmOptions) -> None:
+    """Say what every line gets to read, and what that comes to."""
+    if not texts:
+        return
+    tokens = input_tokens(texts)
+    say(f"Each of {plural(lines, 'line')} gets {input_words(texts)}.")
+    if tokens * (lines - 1) >= REPEATED_TOKENS:
+        price = price_of_name(options.model_of("worker"))
+        usd = f", {dollars(price.input_usd * tokens * lines)}" if price and price != FREE else ""
+        say(f"That is {tokens * lines:,} tokens{usd} if a step of each line reads them all.")
 
 
 async def _each(
@@ -112,21 +136,31 @@ async def _each(
             interruption.control.cancel.set()
     if interruption.control.cancel.is_set():
         raise interruption.error(
-            f"Cancelled after {plural(ended['completed'], 'completed line')}",
+            f"Cancelled after {plural(ended['completed'] + ended[_NOT_WHOLE], 'completed line')}",
             "Start it again with the same output: it goes on with the lines that are left.",
         )
     return ended
 
 
+_NOT_WHOLE = "completed with something missing"
+
+
 def _status(line: BatchLine) -> str:
-    return line.result.status if line.result is not None else "failed"
+    if line.result is None:
+        return "failed"
+    status = line.result.status
+    return _NOT_WHOLE if status == "completed" and lost_of(line.result.steps) else status
 
 
 def _line_text(line: BatchLine) -> str:
     run = f"run {line.result.run_id}: " if line.result is not None else ""
     status = _status(line)
-    why = line.error or (line.result.problem if line.result is not None else "")
+    why = line.error or (_trouble(line.result) if line.result is not None else "")
     return f"Line {line.number}: {run}{status}{f': {one_line(why, 300)}' if why else ''}"
+
+
+def _trouble(result: SwarmResult) -> str:
+    return " ".join(filter(None, [result.problem, lost_words(lost_of(result.steps))]))
 
 
 def _read(path: Path) -> list[str]:

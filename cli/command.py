@@ -32,6 +32,7 @@ __all__ = [
     "AsEvents",
     "AsJson",
     "FailureMessage",
+    "Verbose",
     "as_step_id",
     "as_written",
     "command",
@@ -176,6 +177,10 @@ AsEvents = Annotated[
         "--stream",
         help="Print only the run's events on standard output, a line of JSON each, as they happen.",
     ),
+]
+
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Also say what the memory showed and recalled.")
 ]
 
 _DEBUG = inspect.Parameter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,7 @@ from ..store.diff import (
 from ..store.result import SwarmResult
 from ..text import dollars, duration, one_line, plural
 from .approvals import read_edit
-from .command import AsEvents, AsJson, as_step_id
+from .command import AsEvents, AsJson, Verbose, as_step_id
 from .options import OptionChanges
 from .run import RunName
 from .source import check_models
@@ -39,15 +39,17 @@ _SHOWN = 300  # characters of a value
 
 
 def print_difference(found: RunDifference) -> None:
-    """Print plans, steps, answers and figures of two runs."""
+    """Print why two runs differ most, their figures, steps, plans and answers."""
     print_section(f"Runs {found.runs[0]} and {found.runs[1]}")
-    _print_plan(found.plan)
-    print_section("Steps")
-    print_table(("Step", *found.runs), [_step_row(step) for step in found.steps])
-    print_section("Answers")
-    _print_answers(found.answer)
+    if found.cause:
+        print_text(found.cause)
     print_section("Figures")
     print_table(("Figure", *found.runs), list(_figure_rows(found)))
+    print_section("Steps")
+    _print_steps(found.steps)
+    _print_plan(found.plan)
+    print_section("Answers")
+    _print_answers(found.answer)
 
 
 def _print_plan(plan: PlanDifference) -> None:
@@ -87,26 +89,54 @@ def _print_answers(answer: TextDifference | None) -> None:
             print_text("What comes after their first 2,000 lines wasn't compared.")
 
 
-def _step_row(step: StepDiff) -> tuple[str, str, str]:
-    return (step.step, _way(step, 0), _way(step, 1))
+_STEP_COLUMNS = ("Step", "Status", "Attempts", "Tokens", "Cost", "Time", "Model")
+
+
+def _print_steps(steps: Sequence[StepDiff]) -> None:
+    """Print a row for each step, the first run's value before the second's where they differ."""
+    rows = [_step_row(step) for step in steps]
+    shown = [at for at in range(len(_STEP_COLUMNS)) if at < 2 or any(row[at] for row in rows)]
+    header = [_STEP_COLUMNS[at] for at in shown]
+    print_table(header, [[row[at] for at in shown] for row in rows])
+
+
+def _step_row(step: StepDiff) -> tuple[str, ...]:
+    has_run = [bool(attempts) for attempts in step.attempts]
+    seconds = [duration(each) if has_run[side] else "" for side, each in enumerate(step.seconds)]
+    usd = ["" if each is None else dollars(each) for each in step.usd]
+    return (
+        step.step,
+        _both([_way(step, 0), _way(step, 1)]),
+        _both([f"{each:,}" if each else "" for each in step.attempts]),
+        _both([f"{each:,}" if each else "" for each in step.tokens]),
+        _both(usd),
+        _both(seconds),
+        _both([one_line(each, 40) for each in step.models]),
+    )
+
+
+def _both(values: Sequence[str]) -> str:
+    before, after = values
+    return before if before == after else f"{before or '–'} → {after or '–'}"
 
 
 def _way(step: StepDiff, side: int) -> str:
     if step.taken_from[side]:
         return f"taken over from {step.taken_from[side]}"
-    if not step.statuses[side]:
-        return ""
-    if not step.attempts[side]:
-        return ": ".join(filter(None, [step.statuses[side], step.summaries[side]]))
-    took = f"{step.tokens[side]:,} tokens, {duration(step.seconds[side])}"
-    status = ": ".join(filter(None, [step.statuses[side], one_line(step.summaries[side], 60)]))
-    return f"{status}, {one_line(step.models[side], 40)}, {took}"
+    summary = one_line(step.summaries[side], 60)
+    return ": ".join(filter(None, [step.statuses[side], summary]))
+
+
+_FIRST = ("money_usd", "tokens", "calls", "total_s", "makespan_s")
 
 
 def _figure_rows(found: RunDifference) -> Iterator[tuple[str, str, str]]:
     yield ("status", *found.statuses)
-    for name, (before, after) in {**found.metrics, **found.cost}.items():
-        if (before, after) != (None, None):
+    figures = {**found.metrics, **found.cost}
+    first = {name: figures[name] for name in _FIRST}
+    for name, (before, after) in {**first, **figures}.items():
+        # What both have nothing of says nothing.
+        if before or after:
             yield (_title(name), _figure(name, before), _figure(name, after))
 
 
@@ -129,7 +159,7 @@ SecondRun = Annotated[str, typer.Argument(metavar="RUN", help="The run that it i
 
 
 def diff(first: FirstRun, second: SecondRun, as_json: AsJson = False) -> int:
-    """Show two runs side by side: plans, steps, answers, metrics and cost."""
+    """Show two runs side by side: why they differ most, figures, steps, plans and answers."""
     from ..flows.fork import compared_run
 
     found = compare_runs(compared_run(first), compared_run(second))
@@ -172,6 +202,7 @@ def fork(
     again: FromStep = None,
     turn: FromTurn = 0,
     overrides: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
+    verbose: Verbose = False,
     as_json: AsJson = False,
     stream: AsEvents = False,
 ) -> int:
@@ -196,6 +227,7 @@ def fork(
         lambda: _begin(prepared),
         as_json=as_json,
         as_events=stream,
+        verbose=verbose,
     )
 
 

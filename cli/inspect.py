@@ -22,7 +22,7 @@ from ..report.stored_view import SHOWN_CHARS, ShownStep, planned_members, planne
 from ..store.event_log import follow_events
 from ..store.result import SwarmResult
 from ..store.step import StepState
-from .command import AsJson, as_step_id
+from .command import AsJson, Verbose, as_step_id
 from .run import RunName
 from .terminal.files import write_html
 from .terminal.printing import print_events, print_json, print_page, print_text
@@ -77,6 +77,7 @@ def inspect(
     time: Annotated[
         bool, typer.Option("--time", help="Where its time went, and the meaning of each figure.")
     ] = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> int:
     """Show a stored run: its result or progress, a step, its events or its time."""
@@ -97,7 +98,7 @@ def inspect(
     elif page is not None:
         _show_page(run, page)
     elif not as_json:
-        show_run(run)
+        show_run(run, verbose=verbose)
     elif step is not None:
         _print_step_json(run, run.result(), as_step_id(step))
     elif (result := run.result()) is not None:
@@ -107,12 +108,17 @@ def inspect(
     return 0
 
 
-def show_run(run: RunStore) -> None:
-    """Print how a run ended, or how far it is, with what it asked and the files that it left."""
+def show_run(run: RunStore, *, verbose: bool = False) -> None:
+    """Print how a run ended, or how far it is, with what it asked and the files that it left.
+
+    Args:
+        run: The run.
+        verbose: Also say what the memory did.
+    """
     # Whose outputs are there is finished, whatever else of it is.
     whole = frozenset(step.id for step in planned_of(run).steps)
     view = view_of(run, is_running=run.is_executed(), whole=whole)
-    print_run(view, run.result())
+    print_run(view, run.result(), verbose=verbose)
     print_questions(run)
     print_files(run, [step.state for step in view.steps])
 

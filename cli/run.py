@@ -12,34 +12,42 @@ import typer
 
 from ..errors import InputError, RunCancelledError, RunNotFoundError
 from ..flows.options import SwarmOptions
+from ..flows.readings import input_lines, input_words, repeated_lines
 from ..flows.run_inputs import with_inputs
 from ..gates import build_pipeline
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.program_words import program_words
-from ..plan.task_ir import TaskIR, is_orchestrated
+from ..plan.task_ir import TIERS, TaskIR, is_orchestrated
 from ..report.lines import DagStep, mermaid
 from ..store.protocol import RunStore, is_whole_id
 from ..store.result import Planning, SwarmResult
 from ..store.runs import find_run, open_run
 from ..text import plural
-from .command import AsEvents, AsJson
+from .command import AsEvents, AsJson, Verbose
 from .options import OptionChanges
 from .source import (
+    CollectBy,
+    Each,
+    Exclude,
     Files,
     ItemsFile,
     Join,
     Objective,
     PlanFile,
     RunSource,
+    Schema,
+    SourceArguments,
     Template,
+    Urls,
     check_models,
     read_source,
+    with_excluded,
 )
 from .terminal.files import artifact_files, check_folder, extra_files, write_folder
 from .terminal.plan import estimate_lines, print_plan
 from .terminal.printing import print_json, print_text
-from .terminal.session import check_output, run_and_report, say
+from .terminal.session import check_output, run_and_report, say, waiting
 
 __all__ = ["RunName", "plan", "resume", "run", "warn_of_lost"]
 
@@ -50,18 +58,27 @@ def run(
     items: ItemsFile = None,
     template: Template = None,
     join: Join = None,
+    collect: CollectBy = None,
+    each: Each = None,
     file: Files = None,
+    exclude: Exclude = None,
+    url: Urls = None,
+    schema: Schema = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", metavar="DIR", help="Write the answer and each artifact into this folder."
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Don't ask before inputs are sent many times.")
+    ] = False,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
+    verbose: Verbose = False,
     as_json: AsJson = False,
     stream: AsEvents = False,
 ) -> int:
-    """Plan an objective and run it; or run a plan, or a template over many items.
+    """Plan an objective and run it; or run a plan, or one prompt for many items or files.
 
     With `--stream` providers are asked to stream.
     """
@@ -70,8 +87,22 @@ def run(
         check_folder(output)
     if stream:
         options = options.model_copy(update={"stream_text": True})
-    source = read_source(objective, plan, items, template, join, options.max_steps, file)
+    arguments = SourceArguments(
+        objective,
+        plan,
+        items,
+        template,
+        join,
+        collect,
+        each or (),
+        file or (),
+        exclude or (),
+        schema,
+        url or (),
+    )
+    source, options = _read(arguments, options)
     orchestrated = is_orchestrated(source.plan)
+    _say_inputs(source, options, ask=not yes)
     asyncio.run(check_models(options, orchestrated=orchestrated))
     is_typed = options.answer_schema is not None
     return run_and_report(
@@ -79,8 +110,46 @@ def run(
         lambda: _begin(source, options),
         as_json=as_json,
         as_events=stream,
+        verbose=verbose,
         after=None if output is None else lambda result: _write(output, result, is_typed),
     )
+
+
+def _read(arguments: SourceArguments, options: SwarmOptions) -> tuple[RunSource, SwarmOptions]:
+    """Return what is to run, and the options with what the arguments say of them."""
+    with waiting("Reading"):
+        source = read_source(arguments, options.max_steps)
+    return source, source.with_schema(with_excluded(options, arguments.exclude))
+
+
+def _say_inputs(source: RunSource, options: SwarmOptions, *, ask: bool) -> None:
+    """Say which files were taken and who reads them; ask where each goes to many instances.
+
+    Raises:
+        RunCancelledError: A person doesn't want that.
+    """
+    for note in source.notes:
+        say(note)
+    if source.plan is None:
+        if source.inputs:
+            say(f"{input_words(source.inputs)}.")
+        return
+    compiled = compile_plan(
+        with_inputs(source.plan, source.inputs), StepDefaults(options.max_attempts, options.gates)
+    )
+    for line in input_lines(compiled):
+        say(line)
+    repeated = _repeated(compiled, options)
+    for line in repeated:
+        say(line)
+    if repeated and ask and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
+        raise RunCancelledError("Nothing was done.", "With --each a step reads its own file alone.")
+
+
+def _repeated(compiled: CompiledPlan, options: SwarmOptions) -> list[str]:
+    models = {tier: options.model_of(tier) for tier in TIERS}
+    named = [*models.values(), *(step.model for step in compiled.steps if step.model)]
+    return repeated_lines(compiled, models, {name: price_of_name(name) for name in named})
 
 
 def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:
@@ -124,6 +193,7 @@ def resume(
     retry_failed: RetryFailed = False,
     yes: Yes = False,
     changes: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
+    verbose: Verbose = False,
     as_json: AsJson = False,
     stream: AsEvents = False,
 ) -> int:
@@ -147,6 +217,7 @@ def resume(
         lambda: _begin_resume(run_name, retry_failed, changes),
         as_json=as_json,
         as_events=stream,
+        verbose=verbose,
         before=lambda: warn_of_lost(run, ask=not yes),
     )
 
@@ -183,7 +254,12 @@ def plan(
     items: ItemsFile = None,
     template: Template = None,
     join: Join = None,
+    collect: CollectBy = None,
+    each: Each = None,
     file: Files = None,
+    exclude: Exclude = None,
+    url: Urls = None,
+    schema: Schema = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Print a Mermaid flowchart instead of the table.")
@@ -196,7 +272,22 @@ def plan(
     """
     if as_mermaid and as_json:
         raise InputError("--mermaid and --json were both given.", "Give one of them.")
-    source = read_source(objective, plan, items, template, join, options.max_steps, file)
+    arguments = SourceArguments(
+        objective,
+        plan,
+        items,
+        template,
+        join,
+        collect,
+        each or (),
+        file or (),
+        exclude or (),
+        schema,
+        url or (),
+    )
+    source, options = _read(arguments, options)
+    for note in source.notes:
+        say(note)
     task_ir = source.plan or asyncio.run(_ask(source, options))
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
@@ -210,6 +301,8 @@ def plan(
         print_text(mermaid(_dag(compiled)))
     else:
         print_plan(compiled)
+        for line in (*input_lines(compiled), *_repeated(compiled, options)):
+            print_text(line)
         for line in estimate_lines(filled, compiled, options):
             print_text(line)
     return 0

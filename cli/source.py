@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -16,19 +19,31 @@ from ..flows.options import SwarmOptions
 from ..flows.run_inputs import with_inputs
 from ..gates import gates
 from ..host.network import check_ca_files, check_proxies
-from ..inputs.reading import read_paths
+from ..inputs.contents import MAX_NAME
+from ..inputs.reading import FilesRead, check_inputs, merged_inputs, read_files, reading_notes
+from ..plan.items import has_rows, names_matching, pattern_of
+from ..plan.output import Output, schema_problem
+from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
+from ..untrusted.json_text import NoJsonError, read_json
 
 __all__ = [
+    "CollectBy",
+    "Each",
+    "Exclude",
     "Files",
     "ItemsFile",
     "Join",
     "Objective",
     "PlanFile",
     "RunSource",
+    "Schema",
+    "SourceArguments",
     "Template",
+    "Urls",
     "check_models",
     "read_source",
+    "with_excluded",
 ]
 
 
@@ -49,61 +64,156 @@ Template = Annotated[
 Join = Annotated[
     str | None, typer.Option("--join", help="The prompt of a last step that reads all the others.")
 ]
+CollectBy = Annotated[
+    Collect | None,
+    typer.Option(
+        "--collect", help="Join what the items made, without a model; table is CSV, a row an item."
+    ),
+]
+Each = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--each",
+        metavar="PATH",
+        help="A step for each of these files (a file, folder or quoted pattern), or for each row "
+        "of one CSV, TSV, JSON or JSON Lines file; the prompt is --template or OBJECTIVE; "
+        "repeatable.",
+    ),
+]
 Files = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
         "--file",
         metavar="PATH",
-        help="A document to work on, or a folder of them: text, Markdown, CSV, JSON, PDF; "
-        "repeatable.",
+        help="A document to work on, a folder of them, or a quoted pattern such as 'src/**/*.py': "
+        "text, CSV, JSON, PDF, pictures, DOCX, PPTX, XLSX, HTML, EPUB; repeatable.",
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="GLOB",
+        help="What isn't taken of folders and patterns: a name at any depth, or a path from the "
+        "folder; repeatable.",
+    ),
+]
+Urls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--url", metavar="URL", help="A page of the web to work on, as Markdown; repeatable."
+    ),
+]
+Schema = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="JSON Schema of what each item's step writes, with --each or --template; else of the "
+        "answer.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """An objective, its plan where the user gave one, and the texts of files by their names."""
+    """What is to run.
+
+    Attributes:
+        objective: What is wanted.
+        plan: Its plan where the user gave one, or what is done for each of many items.
+        inputs: The texts of files by their names.
+        answer_schema: The JSON Schema of the answer; None where nothing says.
+        notes: What is to be said of the files, a line each.
+    """
 
     objective: str
     plan: TaskIR | None
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
+    answer_schema: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    def with_schema(self, options: SwarmOptions) -> SwarmOptions:
+        """Return options with the schema of the answer, if there is one."""
+        return options.model_copy(
+            update={"answer_schema": self.answer_schema or options.answer_schema}
+        )
 
 
-def read_source(
-    objective: str | None,
-    plan: Path | None,
-    items: Path | None,
-    template: str | None,
-    join: str | None,
-    max_steps: int,
-    files: Sequence[Path] | None = None,
-) -> RunSource:
+@dataclass(frozen=True, slots=True)
+class SourceArguments:
+    """The arguments of a command that say what is to run, as `run --help` has them."""
+
+    objective: str | None = None
+    plan: Path | None = None
+    items: Path | None = None
+    template: str | None = None
+    join: str | None = None
+    collect: Collect | None = None
+    each: Sequence[str] = ()
+    files: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    schema: Path | None = None
+    urls: Sequence[str] = ()
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether one prompt is done for many items."""
+        return (
+            bool(self.each) or (self.items, self.template, self.join, self.collect) != (None,) * 4
+        )
+
+
+def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
     """Make one thing to run of what was given.
 
     Raises:
-        InputError: Nothing was given, things that don't go together, or a file that can't be read.
+        InputError: Nothing was given, things that don't go together, or a file or a page that
+            can't be read.
         PlanError: The plan can't be read or breaks a rule.
     """
-    for text in (objective, template, join):
+    objective, plan = arguments.objective, arguments.plan
+    for text in (objective, arguments.template, arguments.join):
         _check_text(text)
     if objective is not None and not objective.strip():
         raise InputError("The objective is empty.", "State it in a sentence.")
-    mapped = (items, template, join) != (None, None, None)
-    if plan is not None and mapped:
+    if plan is not None and arguments.is_mapped:
         raise InputError(
-            "--plan was given with --items, --template or --join.", "Give one or the other."
+            "--plan was given with --items, --each, --template, --join or --collect.",
+            "Give one or the other.",
         )
-    inputs = read_paths(files or ())
+    schema = None if arguments.schema is None else _read_schema(arguments.schema)
+    read = read_files(arguments.files, arguments.exclude) if arguments.files else FilesRead()
+    notes = tuple(reading_notes(read)) if arguments.files else ()
+    if arguments.urls:
+        read = replace(read, texts=merged_inputs(read.texts, _read_pages(arguments.urls)))
+    if arguments.is_mapped:
+        return _mapped(arguments, read, schema)
     if plan is not None:
-        return _from_plan(_read_plan(plan, max_steps, inputs), objective, inputs)
-    if mapped:
-        return _from_plan(_map_items(items, template, join, objective), objective, inputs)
+        known = _read_plan(plan, max_steps, read.texts)
+        return _from_plan(known, objective, read.texts, notes, schema)
     if objective is None:
         raise InputError(
             "There is nothing to run.",
-            "Give an OBJECTIVE, a --plan FILE, or --items FILE with --template.",
+            "Give an OBJECTIVE, a --plan FILE, --each PATH, or --items FILE with --template.",
         )
-    return RunSource(objective, None, inputs)
+    return RunSource(objective, None, read.texts, schema, notes)
+
+
+def with_excluded(options: SwarmOptions, exclude: Sequence[str] | None) -> SwarmOptions:
+    """Return options that leave the same out of the toolset documents."""
+    if not options.documents or not exclude:
+        return options
+    documents = (*options.documents, *(f"!{pattern}" for pattern in exclude))
+    return options.model_copy(update={"documents": documents})
+
+
+def _read_pages(urls: Sequence[str]) -> dict[str, str]:
+    check_proxies()
+    check_ca_files(os.environ)
+    from ..toolsets.web import read_pages
+
+    return asyncio.run(read_pages(urls))
 
 
 def _check_text(text: str | None) -> None:
@@ -113,11 +223,17 @@ def _check_text(text: str | None) -> None:
         raise InputError(f"{text!r} is not UTF-8 text.", "Write it as UTF-8.") from None
 
 
-def _from_plan(plan: TaskIR, objective: str | None, inputs: Mapping[str, str]) -> RunSource:
+def _from_plan(
+    plan: TaskIR,
+    objective: str | None,
+    inputs: Mapping[str, str],
+    notes: tuple[str, ...],
+    schema: dict[str, Any] | None = None,
+) -> RunSource:
     if objective is not None:
         check_objective(plan, objective)
     with_inputs(plan, inputs)  # names what both have
-    return RunSource(plan.objective, plan, inputs)
+    return RunSource(plan.objective, plan, inputs, schema, notes)
 
 
 def _read_plan(path: Path, max_steps: int, inputs: Mapping[str, str]) -> TaskIR:
@@ -125,15 +241,85 @@ def _read_plan(path: Path, max_steps: int, inputs: Mapping[str, str]) -> TaskIR:
     return load_plan(path, rules)
 
 
-def _map_items(
-    items: Path | None, template: str | None, join: str | None, objective: str | None
-) -> TaskIR:
+def _read_schema(path: Path) -> dict[str, Any]:
+    text = read_text(path, "schema file")
+    try:
+        schema = read_json(text)
+    except NoJsonError as error:
+        raise InputError(f"The schema {path} is not JSON: {error}.", "Correct it.") from None
+    if not isinstance(schema, dict):
+        raise InputError(f"The schema {path} is no object.", "Write a JSON Schema in it.")
+    fields = cast("dict[str, Any]", schema)
+    if problem := schema_problem(fields):
+        raise InputError(f"The schema {path} can't be used: {problem}.", "Correct it.")
+    return fields
+
+
+def _mapped(
+    arguments: SourceArguments, read: FilesRead, schema: dict[str, Any] | None
+) -> RunSource:
+    """Return the plan that does one prompt for many items, with the inputs of its steps."""
+    output = None if schema is None else Output(kind="json", schema=schema)
+    of_all = partial(
+        TaskIR.from_items, join=arguments.join, collect=arguments.collect, output=output
+    )
+    if arguments.each:
+        return _for_each_file(arguments, read, of_all)
+    items, template = arguments.items, arguments.template
     if items is None or template is None:
         raise InputError(
             f"{'--items' if items is None else '--template'} is missing.",
-            "Give --items FILE and --template 'a prompt with {item}' together.",
+            "Give --items FILE and --template 'a prompt with {item}' together, or --each PATH for "
+            "files.",
         )
-    return TaskIR.from_items(template, read_lines(items), objective=objective, join=join)
+    plan = of_all(template, read_lines(items), objective=arguments.objective)
+    notes = tuple(reading_notes(read)) if arguments.files else ()
+    return _from_plan(plan, None, read.texts, notes)
+
+
+def _for_each_file(
+    arguments: SourceArguments, others: FilesRead, of_all: Callable[..., TaskIR]
+) -> RunSource:
+    if arguments.items is not None:
+        raise InputError("--items and --each were both given.", "Give one of them.")
+    prompt = arguments.template or arguments.objective
+    if prompt is None:
+        raise InputError(
+            "--each has no prompt.", "Give an OBJECTIVE, or --template 'a prompt', for each file."
+        )
+    each = read_files(arguments.each, arguments.exclude)
+    items, texts = _items_of(arguments.each, each.texts, others.texts)
+    plan = of_all(prompt, items, objective=arguments.objective, inputs=[*others.texts])
+    inputs = {**texts, **others.texts}
+    check_inputs(inputs)
+    reads = [each, others] if arguments.files else [each]
+    return _from_plan(plan, None, inputs, tuple(reading_notes(*reads)))
+
+
+def _items_of(
+    paths: Sequence[str], texts: Mapping[str, str], others: Mapping[str, str]
+) -> tuple[str, dict[str, str]]:
+    """Return what stands for the items of files in a plan, and the files' texts by name.
+
+    A single file that was named itself has its rows as items, if it has any.
+    """
+    if len(paths) == len(texts) == 1 and Path(paths[0]).is_file():
+        ((name, text),) = texts.items()
+        if name not in others and has_rows(name, text):
+            return name, dict(texts)
+    if not texts.keys() & others.keys() and (pattern := pattern_of([*texts], others)):
+        return pattern, dict(texts)
+    folder = next(name for name in _folders() if not names_matching(f"{name}/*", others))
+    room = MAX_NAME - len(folder) - 1
+    moved = {f"{folder}/{name[-room:].lstrip('/')}": text for name, text in texts.items()}
+    if len(moved) < len(texts):
+        raise InputError("Two files of --each have names that are too long.", "Rename one.")
+    return f"{folder}/*", moved
+
+
+def _folders() -> Iterator[str]:
+    yield "each"
+    yield from (f"each-{number}" for number in count(2))
 
 
 def read_lines(path: Path) -> list[str]:

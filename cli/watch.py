@@ -76,10 +76,16 @@ def stage_of(
     return "elsewhere" if is_open_on_server else "left"
 
 
-def code_of(last: RunEvent | None, status: str | None) -> ExitCode:
-    """Return the exit code that a run has earned, by its result's status or its last event."""
+def code_of(last: RunEvent | None, status: str | None, *, is_whole: bool = True) -> ExitCode:
+    """Return the exit code that a run has earned, by its result's status or its last event.
+
+    Args:
+        last: Its last event.
+        status: How it ended; None without a result.
+        is_whole: Whether it lost no step and no item.
+    """
     if status is not None:
-        return exit_code_of_status(status)
+        return exit_code_of_status(status, is_whole=is_whole)
     if isinstance(last, FinishedEvent) and last.status == "cancelled":
         return ExitCode.CANCELLED
     return ExitCode.FAILED
@@ -208,7 +214,7 @@ def _watch_folder(run: RunStore) -> ExitCode:
         last = followed.last
         result = run.result() if followed.stage == "over" else None
     show_run(run)
-    return code_of(last, result and result.status)
+    return code_of(last, result and result.status, is_whole=not (result and result.failures))
 
 
 async def _follow(run: RunStore) -> FollowedRun:

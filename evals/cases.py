@@ -127,7 +127,9 @@ class CaseSpec(_Written):
     name: Name
     objective: Text | None = None
     plan: Text | None = Field(default=None, description="A plan file, relative to the cases file.")
-    files: Texts = Field(default_factory=list[str], description="Documents, or folders of them.")
+    files: Texts = Field(
+        default_factory=list[str], description="Documents, folders of them, or patterns."
+    )
     inputs: dict[str, str] = Field(default_factory=dict[str, str], description="Texts by name.")
     times: int | None = Field(default=None, ge=1, description="Runs of this case.")
     checks: Checks = Checks()
@@ -151,7 +153,7 @@ class CasesSpec(_Written):
     cases: list[CaseSpec] = Field(min_length=1)
 
 
-_FORM = "docs/how-to/evaluate.md has the form."
+_FORM = "`prefect-swarm docs evaluate` has the form."
 _HINTS = {
     "string_type": ", which has to be quoted to be a text",
     "bool_type": ", and true and false are the truth values",
@@ -259,7 +261,8 @@ def _case(
     case: CaseSpec, spec: CasesSpec, folder: Path, times: int | None, max_steps: int
 ) -> EvalCase:
     try:
-        texts = merged_inputs(read_paths(folder / file for file in case.files), case.inputs)
+        files = (file if file.startswith("!") else folder / file for file in case.files)
+        texts = merged_inputs(read_paths(files), case.inputs)
         plan = _plan(folder, case, texts, max_steps)
     except InputError as error:
         raise type(error)(f"Case {case.name}: {error.problem}", error.fix) from None

@@ -15,6 +15,10 @@ from .control import caller
 __all__ = ["answer_check", "answer_problem"]
 
 
+_NAMED = 20
+"""Problems of a type that are named, as of a schema."""
+
+
 def answer_check() -> Callable[[str], str]:
     """Return what says why a JSON text isn't of the type that is asked for; "" if it is."""
     adapter = caller().answer_type
@@ -25,7 +29,9 @@ def answer_check() -> Callable[[str], str]:
         try:
             adapter.validate_json(text)
         except ValidationError as error:
-            return "; ".join(describe(error))
+            problems = describe(error)
+            more = len(problems) - _NAMED
+            return "; ".join([*problems[:_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
         except Exception as error:  # noqa: BLE001 - a validator's own, at what a model wrote
             return repr(error)
         return ""

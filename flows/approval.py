@@ -54,7 +54,8 @@ def waiting_error(error: Pause | PausedRun) -> RunWaitingError:
     state = error.state
     flow_run_id = state.state_details.flow_run_id if state is not None else None
     run = open_run(str(flow_run_id or ""))
-    return RunWaitingError(run.run_id, Approvals(run).pending())
+    suspended = state is not None and state.state_details.pause_reschedule
+    return RunWaitingError(run.run_id, Approvals(run).pending(), suspended=suspended)
 
 
 _COLUMNS = 78  # of a block of code, in the narrower of Prefect's UIs
@@ -460,7 +461,7 @@ class Asking:
             question.id
             for question in self.approvals.questions()
             if (question.step, question.attempt) == (command.step, command.attempt)
-            and question.asked in ("call", "uncertain_call")
+            and question.asked in ("call", "uncertain_call", "elicitation")
         )
         answers = ((name, self.approvals.readable_answer(name)) for name in asked)
         return tuple(name for name, answer in answers if answer is None or not answer.is_withdrawal)

@@ -49,6 +49,7 @@ from .batch_files import (
 )
 from .control import controlled, current_control, not_waiting
 from .options import CHANGEABLE, SwarmOptions, stored_options
+from .prefect_io.deployment import settle_options
 from .prefect_io.flow_run import (
     beating,
     cancelled_on_server,
@@ -57,7 +58,7 @@ from .prefect_io.flow_run import (
     this_flow_run,
 )
 from .prefect_io.lost import RunPlace, check_batch_not_lost, hand_back, note_place, place_at
-from .prefect_io.schema_flow import WITH_SCHEMAS, ensure_server, refused_in_short, schema_flow
+from .prefect_io.schema_flow import OptionsParameter, ensure_server, refused_in_short, schema_flow
 from .prefect_io.task_runs import look_up_result_folder
 from .resume import resume
 from .run_inputs import inputs_digest
@@ -315,7 +316,7 @@ async def _run_line(
 async def swarm_batch(
     input_path: str,
     output_path: str,
-    options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    options: OptionsParameter = SwarmOptions(),  # noqa: B008 - frozen
     concurrency: Annotated[int, Field(ge=1)] = 1,
     again: bool | None = None,
 ) -> BatchSummary:
@@ -343,6 +344,7 @@ async def swarm_batch(
     lines = _read(Path(input_path))
     _check_output(input_path, output_path)
     flow = this_flow_run()
+    options = await settle_options(flow, options)
     if again is None:
         again = flow.auto_scheduled
     summary = BatchSummary(output_path=output_path)

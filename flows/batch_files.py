@@ -41,7 +41,7 @@ __all__ = [
 
 
 _FORMS = (
-    'Write {"objective": …}, {"objective": …, "plan": {…}}, a plan, a string, or '
+    'Write {"objective": …}, {"plan": {…}}, a plan, a string, or '
     '{"prompt_template": …, "items": […]}; each object may have "options", and '
     'all but a plan "inputs".'
 )
@@ -52,7 +52,7 @@ class _Strict(Frozen):
 
 
 class _Job(_Strict):
-    objective: str = Field(min_length=1)
+    objective: str | None = Field(default=None, min_length=1)
     plan: dict[str, Any] | str | None = None
     inputs: dict[str, str] = Field(default_factory=dict[str, str])
 
@@ -96,9 +96,9 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
     """Understand one line.
 
     Args:
-        text: JSON: an objective as a string, an object with an `objective` and perhaps a `plan`, a
-            plan, or a `prompt_template` with `items`. An object's `options` go before the batch's;
-            its `inputs` are texts by name.
+        text: JSON: an objective as a string, an object with an `objective` or a `plan` (whose
+            objective it has then), a plan, or a `prompt_template` with `items`. An object's
+            `options` go before the batch's; its `inputs` are texts by name.
         options: The batch's options.
 
     Raises:
@@ -151,10 +151,13 @@ def _understand(
         plan = parse_plan(line, rules)
         return plan.objective, plan, {}
     job = _Job.model_validate(line)
-    if not job.objective.strip():
-        raise InputError("The objective is empty.", "State it.")
     plan = None if job.plan is None else parse_plan(job.plan, rules)
-    return job.objective, plan, job.inputs
+    objective = job.objective if job.objective is not None or plan is None else plan.objective
+    if objective is None:
+        raise InputError("The line has neither an objective nor a plan.", _FORMS)
+    if not objective.strip():
+        raise InputError("The objective is empty.", "State it.")
+    return objective, plan, job.inputs
 
 
 def _kind(value: object) -> str:

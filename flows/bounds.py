@@ -13,7 +13,13 @@ from ..plan.schedule import ConcurrencyLimits
 from ..plan.task_ir import StepSettings, Tier, TierName
 from ..store.accounts import Accounts, Amount, Booking, Budget, Spending, admits
 from ..store.attempt import Usage
-from ..tasks.subagent.request import CallLimits, SubagentRequest, prompt_of, tokens_of
+from ..tasks.subagent.request import (
+    CallLimits,
+    SubagentRequest,
+    picture_tokens,
+    prompt_of,
+    tokens_of,
+)
 from .options import SwarmOptions, TierOptions
 
 __all__ = [
@@ -92,7 +98,8 @@ class Ledger:
         """
         key = request.cache_key()
         before = "".join(each.asked + each.answered for each in request.history)
-        prompt = tokens_of(request.instructions + before + prompt_of(request) + request.begun)
+        texts = request.instructions + before + prompt_of(request) + request.begun
+        prompt = tokens_of(texts) + picture_tokens(request)
         if await self.is_stored(key):
             self._begin(request, key, Amount(), is_stored=True)
             return request

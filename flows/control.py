@@ -51,12 +51,14 @@ class RunControl:
 
     `ask_person` is awaited when nothing of a run can go on before a person answers. Where it is
     None, the run is left then; or it stays and waits for what is answered elsewhere, if it `waits`.
+    If it is `suspended` when it is left, a worker goes on with it.
     """
 
     listener: EventSink = null_sink
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     ask_person: AskPerson | None = None
     waits: bool = False
+    suspended: bool = False
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
         """Await some work, and stop it when the run is cancelled.

@@ -178,9 +178,10 @@ class Driver:
         if self._person is not None:
             return
         questions = self.asking.pending
-        if self.context.control.ask_person is None:
-            raise RunWaitingError(self.context.run.run_id, questions)
-        asked = self.context.control.ask_person(self.context.run, questions)
+        control, run = self.context.control, self.context.run
+        if control.ask_person is None:
+            raise RunWaitingError(run.run_id, questions, suspended=control.suspended)
+        asked = control.ask_person(run, questions)
         self._person = asyncio.create_task(asked)
 
     async def _stop_asking(self) -> None:

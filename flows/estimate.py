@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
+from ..inputs.pictures import reading_tokens
 from ..models.names import FREE, Price
 from ..plan.bounds import Range, Size, size_at, sizes
 from ..plan.compile import CompiledPlan, CompiledStep
@@ -334,4 +335,4 @@ class _Estimator:
 
     def _inputs(self, names: Iterable[str]) -> int:
         texts = dict(self.plan.inputs)
-        return sum(tokens_of(texts[name]) for name in names)
+        return sum(reading_tokens(texts[name]) for name in names)

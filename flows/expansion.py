@@ -39,7 +39,7 @@ from ..store.approvals import Approvals
 from ..store.events import ExpandedEvent
 from ..store.question import Question, is_approval
 from ..store.step import StepState
-from ..text import plain_words, plural
+from ..text import one_line, plain_words, plural
 from ..untrusted.json_text import NoJsonError, read_json
 from .context import RunContext, planned_steps
 from .estimate import least_of_members, shortage
@@ -48,6 +48,8 @@ from .members import members_stored, restore_members, set_members_aside
 __all__ = ["Expansions", "StoredItems"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
+_MOST_NAMES = 300
+"""Characters of inputs' names in an error."""
 
 
 class StoredItems(Frozen):
@@ -249,7 +251,7 @@ class Expansions:
             elif is_pattern(items) and (names := names_matching(items, texts)):
                 yield from file_items(names)
             else:
-                has = ", ".join(texts) or "none"
+                has = one_line(", ".join(texts), _MOST_NAMES) or "none"
                 raise ItemsError(
                     f"No input matches {items!r}. The inputs are: {has}.",
                     "Give the files (--file), or correct the name.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from prefect.client.schemas.objects import State
 
 from ..errors import InputError, MemoryStoreError
 from ..gates import gates
+from ..inputs.pictures import has_pictures
 from ..memory.episode import EpisodeKey
 from ..memory.graph_rows import symptom_text
 from ..memory.learning.after_run import InventedAgent, after_run
@@ -32,7 +33,13 @@ from ..tasks.memory import (
     recall_request,
     task_type_of,
 )
-from ..tasks.planner.facts import PlanningFacts, asked_toolsets, gate_facts, tier_facts
+from ..tasks.planner.facts import (
+    PlanningFacts,
+    TierFact,
+    asked_toolsets,
+    gate_facts,
+    tier_facts,
+)
 from ..tasks.planner.facts_text import persona_facts, similar_plans
 from ..tasks.planner.task import planner_for
 from ..toolsets.catalogue import Catalogue
@@ -220,8 +227,17 @@ async def facts_for(context: RunContext) -> PlanningFacts | None:
         context.flow_run_id,
         context.toolsets,
     )
+    if facts is not None and any(map(has_pictures, context.inputs.values())):
+        facts = facts.model_copy(update={"tiers": tuple(_with_sight(context, facts))})
     save(context.run, StoredFacts(facts=facts))
     return facts
+
+
+def _with_sight(context: RunContext, facts: PlanningFacts) -> Iterator[TierFact]:
+    """Yield what is known of the tiers, with those that can't be shown pictures marked."""
+    for fact in facts.tiers:
+        profile = context.models.profile(context.options.model_of(fact.tiers[0]))
+        yield fact.model_copy(update={"is_blind": not profile.takes_pictures})
 
 
 async def gather_facts(

@@ -29,6 +29,7 @@ __all__ = [
     "SwarmOptions",
     "TierOptions",
     "changed_options",
+    "checked_options",
     "goes_on",
     "steps_to_begin_again",
     "stored_options",
@@ -156,7 +157,7 @@ class SwarmOptions(CallBounds):
     )
     policy: Policy = Field(
         default_factory=Policy,
-        description="What failures lead to: a table; docs/reference/failures.md has its form.",
+        description="What failures lead to: a table; `prefect-swarm docs failures` has its form.",
     )
     memory: bool = Field(
         default=True, description="Whether the run remembers, and goes by what is remembered."
@@ -201,7 +202,9 @@ class SwarmOptions(CallBounds):
         "or block:mcp-server/NAME; several with commas between.",
     )
     documents: tuple[str, ...] = Field(
-        default=(), description="Folders that the toolset documents may search and open."
+        default=(),
+        description="Folders, files and patterns such as papers/**/*.pdf that the toolset "
+        "documents may search and open; !PATTERN leaves some out.",
     )
     toolsets: tuple[str, ...] | None = Field(
         default=None,
@@ -356,6 +359,15 @@ def with_changes(stored: SwarmOptions, changes: Mapping[str, Any]) -> SwarmOptio
         values["tiers"] = before | {
             tier: {**before.get(tier, {}), **bounds} for tier, bounds in tiers.items()
         }
+    return checked_options(values)
+
+
+def checked_options(values: Mapping[str, Any]) -> SwarmOptions:
+    """Return options that have these values, by the option's name.
+
+    Raises:
+        InputError: A value is out of its range, or no option has the name.
+    """
     try:
         return SwarmOptions.model_validate(values)
     except ValidationError as error:

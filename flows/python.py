@@ -27,7 +27,7 @@ from .notebook import shown_in_notebook
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
 
-__all__ = ["stream", "swarm"]
+__all__ = ["stream", "swarm", "swarm_sync"]
 
 
 async def swarm(
@@ -48,7 +48,8 @@ async def swarm(
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own; left out, the orchestrator writes one.
-        inputs: What to work on: texts and paths by name, or paths of files and folders.
+        inputs: What to work on: texts and paths by name; or paths of files and folders, and
+            patterns such as `src/**/*.py`, of which those that begin with `!` exclude.
         options: Models and budgets.
         model: The model of every tier: a name, a pydantic-ai model, or an agent, whose tools and
             settings are used.
@@ -98,6 +99,68 @@ async def swarm(
         ):
             return result
     return result.model_copy(update={"output": asked.adapter.validate_json(result.answer)})
+
+
+def swarm_sync(
+    objective: str,
+    *,
+    plan: TaskIR | None = None,
+    inputs: Inputs | None = None,
+    options: SwarmOptions | None = None,
+    model: RegisteredModel | str | None = None,
+    worker: RegisteredModel | str | None = None,
+    coder: RegisteredModel | str | None = None,
+    architect: RegisteredModel | str | None = None,
+    orchestrator: RegisteredModel | str | None = None,
+    output_type: Any = None,
+) -> SwarmResult:
+    """Run a swarm from code that isn't async, and wait for its end: `swarm`, in a loop of its own.
+
+    Args:
+        objective: What is wanted, in plain words; with a plan, the plan's own.
+        plan: A plan of your own, as in `swarm`.
+        inputs: What to work on, as in `swarm`.
+        options: Models and budgets.
+        model: The model of every tier, as in `swarm`.
+        worker: The cheapest tier's, instead.
+        coder: The middle tier's.
+        architect: The most expensive tier's.
+        orchestrator: The one that plans and writes the answer.
+        output_type: The type of the answer, as in `swarm`.
+
+    Raises:
+        InputError: An event loop runs in this thread, as in a notebook: there, await `swarm`.
+        SwarmError: What `swarm` raises.
+
+    Example:
+        ```python
+        print(swarm_sync("Compare tea and coffee", model="openai:gpt-5"))
+        ```
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise InputError(
+            "swarm_sync was called where an event loop runs (a notebook, or an async function), "
+            "and would stop it.",
+            "Write `await swarm(…)` there.",
+        )
+    return asyncio.run(
+        swarm(
+            objective,
+            plan=plan,
+            inputs=inputs,
+            options=options,
+            model=model,
+            worker=worker,
+            coder=coder,
+            architect=architect,
+            orchestrator=orchestrator,
+            output_type=output_type,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import cast
 
+from ..inputs.pictures import has_pictures
 from ..plan.output import StepOutput
 from ..plan.schedule_events import Launch
 from ..plan.task_ir import Tier
@@ -177,6 +178,9 @@ class Summaries:
         # Without their marks: a summary's room is part of its key, and runs began before there
         # were any.
         cut = omissions_of(request, marked=False)
+        # A picture has no summary: what there is no room for is left out.
+        pictured = {text.name for text in request.upstream if has_pictures(text.text)}
+        cut = tuple(part for part in cut if part.name not in pictured)
         left_out = {part.name: part.of - part.tokens for part in cut}
         if not left_out:
             return request

@@ -39,6 +39,7 @@ from ..store.runs import find_run, open_run
 from ..tracing.spans import without_prefect_spans
 from .approval import waiting_error
 from .control import not_waiting
+from .deployed_options import flat_options
 from .fork import FinishedWork, ForkSource, finished_work, plan_at_turn, taken_by
 from .options import (
     SwarmOptions,
@@ -225,7 +226,7 @@ async def resume(
             flow_run = await _read(client, run, name)
             if not changes.get("start_over"):
                 await check_not_lost(run, flow_run)
-            stored = stored_options(flow_run.parameters.get("options"))
+            stored = stored_options(_flat(flow_run))
             options = changed_options(stored, changes)
             if (result := _result(run)) is not None:
                 if not goes_on(result, retry_failed=retry_failed, changes=changes):
@@ -245,6 +246,10 @@ async def resume(
             async with _server() as client:
                 await client.update_flow_run(flow_run.id, parameters=before)
             raise
+
+
+def _flat(flow_run: FlowRun) -> dict[str, Any]:
+    return flat_options(flow_run.parameters.get("options"))
 
 
 async def _found(name: str) -> RunStore:
@@ -326,7 +331,7 @@ async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
 
 async def _go_on(run: RunStore, flow_run: FlowRun, *, start_over: bool) -> SwarmResult:
     before = flow_run.parameters
-    options = stored_options(before.get("options")).model_copy(update={"start_over": start_over})
+    options = stored_options(_flat(flow_run)).model_copy(update={"start_over": start_over})
     parameters = {**before, "plan": stored_plan(before.get("plan")), "options": options}
     try:
         with without_prefect_spans(), not_waiting():

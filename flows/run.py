@@ -28,6 +28,7 @@ from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.event_log import EventBus
 from ..store.events import FinishedEvent, PlannedEvent
+from ..store.losses import lost_of, lost_words
 from ..store.protocol import PlanRecord, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import Cost, Recall, SwarmResult
@@ -55,6 +56,7 @@ from .memory import Memories, facts_for, reads_facts, recall_for, store_of
 from .messages import Inbox
 from .options import SwarmOptions
 from .parl_figures import parl_of_run
+from .picture_readers import check_any_reader, check_readers
 from .plan_changes import Replacements, keep_unchanged, plan_so_far, steps_written
 from .planning import explored_before, plan_for, plan_rules
 from .prefect_io.flow_run import terminable
@@ -191,6 +193,7 @@ class Run:
             unless_cancelled = context.control.unless_cancelled
             facts = explored = None
             if self.user_plan is None:
+                check_any_reader(context.inputs, context.options, context.models.profile)
                 facts = await facts_for(context)
                 explored = await unless_cancelled(explored_before(context))
             async with accounted(context.prestarted):
@@ -239,6 +242,7 @@ class Run:
         Raises:
             BudgetExceededError: The run can't afford what the plan reads at the least.
             GateError: A gate that a step has to pass can't run here.
+            ModelError: A step reads a picture, and its model takes none.
             ToolsetError: A toolset that a step works with can't be had.
         """
         folder, options, toolsets = self.context.run, self.context.options, self.context.toolsets
@@ -250,6 +254,7 @@ class Run:
         if self._before_turns != self.planned.plan:
             # Keys are those that the process had which took the turns.
             plan = replace(plan, content_hash=compiled(self._before_turns).content_hash)
+        check_readers(plan, options, self.context.models.profile)
         await check_gates(plan)
         await check_toolsets(plan, toolsets, folder)
         records = {step.id: StepState.of(step) for step in plan.steps}
@@ -488,6 +493,7 @@ def _finished(result: SwarmResult) -> FinishedEvent:
         status=result.status,
         answer=result.answer,
         problem=result.problem,
+        missing="" if result.status == "failed" else lost_words(lost_of(result.steps)),
         calls=cost.calls,
         input_tokens=cost.input_tokens,
         output_tokens=cost.output_tokens,

@@ -18,6 +18,7 @@ from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline
 from ..metrics.clock import run_time
 from ..plan.task_ir import TaskIR, check_objective, parse_plan
+from ..store.losses import lost_of, lost_words, repeat_command
 from ..store.protocol import About, RunStore
 from ..store.question import RunWaitingError
 from ..store.result import RunFailedError, SwarmResult
@@ -26,10 +27,11 @@ from ..text import one_line, visible
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions
-from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling, scheduled_at
+from .prefect_io.deployment import settle_options
+from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
 from .prefect_io.form_service import FormDesk, desk_of
 from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
-from .prefect_io.schema_flow import WITH_SCHEMAS, schema_flow
+from .prefect_io.schema_flow import WITH_SCHEMAS, OptionsParameter, schema_flow
 from .prefect_io.suspend import asker_of, leave, report_suspended
 from .prefect_io.task_runs import look_up_result_folder, without_orphaned_task_runs
 from .preflight import check_storage
@@ -38,6 +40,40 @@ from .run_inputs import PlanReference, keep_inputs, keep_plan, plan_of_run, stor
 from .timing import steady_clock, traced_run
 
 __all__ = ["PlanParameter", "swarm"]
+
+
+def _plan(value: object) -> TaskIR | PlanReference | None:
+    if isinstance(value, str) and not value.strip():
+        return None
+    if isinstance(value, str) and value.startswith("/"):
+        return PlanReference(path=value.strip())
+    if value is None or isinstance(value, TaskIR | PlanReference):
+        return value
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if fields and fields.keys() <= PlanReference.model_fields.keys():
+            return PlanReference.model_validate(fields)
+        return parse_plan(fields)
+    return parse_plan(value)
+
+
+PlanParameter = Annotated[
+    TaskIR | PlanReference | None,
+    BeforeValidator(_plan),
+    WithJsonSchema(
+        {
+            # The form draws a code box for this kind of string alone, and sends its text.
+            "anyOf": [
+                {"title": "JSON", "type": "string", "format": "json-string"},
+                {"title": "Object", "type": "object"},
+                {"type": "null"},
+            ]
+        }
+    ),
+    WITH_SCHEMAS,
+]
+"""A plan as itself, as the objects of JSON or as JSON text, or the absolute path of a file on the
+worker; an empty text means none."""
 
 
 def _flow_run_name() -> str:
@@ -58,19 +94,21 @@ async def swarm(
     *,
     plan: PlanParameter = None,
     inputs: Annotated[dict[str, str] | None, WITH_SCHEMAS] = None,
-    options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    options: OptionsParameter = SwarmOptions(),  # noqa: B008 - frozen
     fork: Annotated[ForkSource | None, WITH_SCHEMAS] = None,
 ) -> SwarmResult:
     """Run a swarm.
 
-    A run that ends `partial` is a Completed state of the name Partial.
+    A run that ends `partial`, or without some of its optional steps or items, is a Completed state
+    of the name Partial.
 
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own, or its file's absolute path on the worker; left empty, the
             orchestrator writes one.
         inputs: Texts to work on, by their names.
-        options: Models and budgets.
+        options: Models and budgets. In a run of a deployment, what is left empty stays as the
+            deployment has it.
         fork: A run whose finished steps are taken over, and whose plan is where none is given.
 
     Raises:
@@ -92,6 +130,7 @@ async def swarm(
     look_up_result_folder()
     run = open_run(str(flow_run.id))
     desk = desk_of(run)
+    options = await settle_options(desk.flow_run, options)
     await _look_for_folder(run, desk.flow_run, options)
     taken, loop = asyncio.Event(), asyncio.get_running_loop()
     lost = partial(loop.call_soon_threadsafe, taken.set)
@@ -99,7 +138,7 @@ async def swarm(
         # The heartbeats end before the run is suspended: one that came later would be missed.
         with run.exclusive(lost), steady_clock(run), beating():
             run.remove_temporary_files()
-            plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
+            plan = _begin(run, desk.flow_run, objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
             await note_place(desk.flow_run, this_place(run))
@@ -142,17 +181,27 @@ async def _execute(
         without_orphaned_task_runs(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id, taken) as own,
     ):
-        control = replace(own, ask_person=asker_of(desk, own))
+        control = replace(own, ask_person=asker_of(desk, own), suspended=desk.can_suspend)
         run = Run(folder, flow_run_id, objective, plan, options, control)
         result = await traced_run(folder, flow_run_id, objective, options, run.to_result())
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {visible(result.problem)}", f"See inspect {folder.run_id}.", result
         )
-    if result.status == "partial":
-        state = Completed(name="Partial", message=visible(result.problem), data=result)
+    if problem := _not_whole(result):
+        state = Completed(name="Partial", message=visible(problem), data=result)
         return _in_place_of_result(state)
     return result
+
+
+def _not_whole(result: SwarmResult) -> str:
+    """Say what a run lost that has an answer all the same; "" if it is whole."""
+    if result.status == "partial":
+        return result.problem or "It is partial."
+    if not (lost := lost_of(result.steps)):
+        return ""
+    again = repeat_command(result.run_id, result.status)
+    return f"It is completed, with {lost_words(lost)}. To do them again: {again}"
 
 
 def _in_place_of_result(state: State[Any]) -> SwarmResult:
@@ -162,7 +211,7 @@ def _in_place_of_result(state: State[Any]) -> SwarmResult:
 
 def _begin(
     run: RunStore,
-    flow_run_id: str,
+    begun: FlowRun,
     objective: str,
     supplied: TaskIR | PlanReference | None,
     inputs: dict[str, str] | None,
@@ -184,8 +233,16 @@ def _begin(
         if fork is not None:
             _check_without_inputs(run)
             begin_fork(run, objective, fork, plan, options)
-        about = About(flow_run_id, objective, run_time(), options.model_dump(mode="json"))
-        run.write_about(replace(about, scheduled_at=scheduled_at()))
+        planned = begun.expected_start_time
+        about = About(
+            flow_run_id=str(begun.id),
+            objective=objective,
+            started_at=run_time(),
+            options=options.model_dump(mode="json"),
+            deployment=str(begun.deployment_id or ""),
+            scheduled_at=planned.timestamp() if planned else None,
+        )
+        run.write_about(about)
     return plan
 
 
@@ -208,37 +265,3 @@ async def _with_policy(options: SwarmOptions) -> SwarmOptions:
             "Create it in the Prefect UI, or leave policy_block empty.",
         ) from None
     return options.model_copy(update={"policy": block.get_policy()})
-
-
-def _plan(value: object) -> TaskIR | PlanReference | None:
-    if isinstance(value, str) and not value.strip():
-        return None
-    if isinstance(value, str) and value.startswith("/"):
-        return PlanReference(path=value.strip())
-    if value is None or isinstance(value, TaskIR | PlanReference):
-        return value
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        if fields and fields.keys() <= PlanReference.model_fields.keys():
-            return PlanReference.model_validate(fields)
-        return parse_plan(fields)
-    return parse_plan(value)
-
-
-PlanParameter = Annotated[
-    TaskIR | PlanReference | None,
-    BeforeValidator(_plan),
-    WithJsonSchema(
-        {
-            # The form draws a code box for this kind of string alone, and sends its text.
-            "anyOf": [
-                {"title": "JSON", "type": "string", "format": "json-string"},
-                {"title": "Object", "type": "object"},
-                {"type": "null"},
-            ]
-        }
-    ),
-    WITH_SCHEMAS,
-]
-"""A plan as itself, as the objects of JSON or as JSON text, or the absolute path of a file on the
-worker; an empty text means none."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from ..errors import BudgetExceededError, Category, ModelError, PlanError, SwarmError
+from ..errors import BudgetExceededError, Category, InputError, ModelError, PlanError, SwarmError
 from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
@@ -57,6 +57,7 @@ from .estimate import least_of_members, shortage, sizes_of
 from .event_log import text_events
 from .memory import recall_for
 from .messages import Inbox
+from .picture_readers import check_readers
 from .planning import plan_rules
 from .prefect_io.task_runs import result_in, states_of, task_run_of
 from .preflight import check_gates, check_toolsets
@@ -540,6 +541,10 @@ class Turns:
         options, toolsets = self.context.options, self.context.toolsets
         defaults = StepDefaults(options.max_attempts, options.gates)
         compiled = compile_plan(plan, defaults, recall=recall, toolsets=toolsets.names)
+        try:
+            check_readers(compiled, options, self.context.models.profile)
+        except (InputError, ModelError) as error:
+            raise PlanError(error.problem, "Assign it to another tier, or without it.") from None
         await check_gates(compiled)
         await check_toolsets(compiled, toolsets, self.context.run)
         names = {step.id for step in reply.steps}

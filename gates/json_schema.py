@@ -14,7 +14,7 @@ from ..host.bounded import BoundError, ProcessBounds, answer_within
 from ..plan.task_ir import OutputKind
 from ..untrusted.json_text import NoJsonError, NotStrictError, read_json
 from .base import Diagnostic, Finding, Stage, Subject, fault
-from .json_validator import Misfits, TooMuchWorkError, may_take_long, misfits
+from .json_validator import MOST_MORE, Misfits, TooMuchWorkError, may_take_long, misfits
 from .source import run_tool
 
 __all__ = ["JsonSchema", "check_schema"]
@@ -85,4 +85,8 @@ def _finding(result: Misfits) -> Finding:
     if result.broken:
         broken = Diagnostic(message=f"the step's schema can't be applied: {result.broken}")
         return Finding(status="error", category=Category.SCHEMA, diagnostics=(broken,))
-    return fault(Category.SCHEMA, *result.found) if result.found else Finding(status="passed")
+    if not result.found:
+        return Finding(status="passed")
+    count = f"{'at least ' if result.more >= MOST_MORE else ''}{result.more:,}"
+    more = [f"and {count} more"] if result.more else []
+    return fault(Category.SCHEMA, *result.found, *more)

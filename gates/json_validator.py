@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 
-_MOST_FOUND = 5
+_MOST_FOUND = 20
+MOST_MORE = 980
+_BEGIN_CHARS, _END_CHARS = 160, 80
+"""Of a finding: a value stands in it whole, and what is wrong with it at its end."""
 _SLOW = ('"pattern', '"uniqueItems"', '"unevaluated', '"$dynamic', '"$schema"')
 """Keywords of which one alone may take for ever, or that lead to another kind of validator."""
 _MEMORY_BYTES = 1 << 30
@@ -24,10 +27,17 @@ _Check = Callable[[Any, Any, Any, Any], "Iterable[ValidationError] | None"]
 
 
 class Misfits(NamedTuple):
-    """What doesn't fit, the first few; or why the schema can't be applied."""
+    """What doesn't fit; or why the schema can't be applied.
+
+    Attributes:
+        found: The first twenty mistakes, in the value's order, with their places.
+        broken: Why the schema can't be applied; "" if it can.
+        more: How many other mistakes there are, up to 980.
+    """
 
     found: list[str]
     broken: str = ""
+    more: int = 0
 
 
 class TooMuchWorkError(Exception):
@@ -64,10 +74,18 @@ def misfits(schema: dict[str, Any], value: Any, most: int | None = None) -> Misf
     registry: Registry[Any] = Registry()
     errors = cast("Iterator[ValidationError]", made(bare, registry=registry).iter_errors(value))
     try:
-        found = [f"{each.json_path}: {each.message}" for each in islice(errors, _MOST_FOUND)]
+        found = [_written(each) for each in islice(errors, _MOST_FOUND)]
+        more = sum(1 for _ in islice(errors, MOST_MORE))
     except (Unresolvable, RecursionError, OverflowError, ValueError, TypeError) as error:
         return Misfits([], f"{error}")
-    return Misfits(found)
+    return Misfits(found, more=more)
+
+
+def _written(error: ValidationError) -> str:
+    message = error.message
+    if len(message) > _BEGIN_CHARS + _END_CHARS:
+        message = f"{message[:_BEGIN_CHARS]} … {message[-_END_CHARS:]}"
+    return f"{error.json_path}: {message}"
 
 
 def _counted(checks: Mapping[str, _Check], most: int) -> dict[str, _Check]:

@@ -10,10 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-__all__ = ["BOUNDED_WORK", "BoundError", "ProcessBounds", "answer_within"]
+__all__ = [
+    "BOUNDED_OFFICE",
+    "BOUNDED_PICTURES",
+    "BOUNDED_WORK",
+    "BoundError",
+    "ProcessBounds",
+    "answer_within",
+]
 
 BOUNDED_WORK = Path(__file__).with_name("bounded_work.py")
 """Our script for a PDF's text, and for patterns without a match."""
+BOUNDED_PICTURES = Path(__file__).with_name("bounded_pictures.py")
+"""Our script for pictures, and for a PDF's pages with pictures of those without text."""
+BOUNDED_OFFICE = Path(__file__).with_name("bounded_office.py")
+"""Our script for what office programs write."""
 _WAITING = 5
 """Times its computing that it may take by the clock: a machine may have much else to do."""
 _NO_MEMORY = 3

@@ -80,6 +80,7 @@ def without_login() -> dict[str, str]:
 
 
 LOGGERS = (
+    "inputs",
     "llama",
     "memory",
     "models",

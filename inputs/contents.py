@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePath
 from types import MappingProxyType
@@ -11,8 +12,26 @@ from typing import Any, Literal
 
 from ..errors import InputError
 from ..files import decoded
-from ..host.bounded import BOUNDED_WORK, BoundError, ProcessBounds, answer_within
-from ..text import one_line, whole_characters
+from ..host.bounded import (
+    BOUNDED_PICTURES,
+    BOUNDED_WORK,
+    BoundError,
+    ProcessBounds,
+    answer_within,
+)
+from ..text import one_line, size, whole_characters
+from .office import office_kind, office_texts
+from .pictures import (
+    MAX_PICTURES,
+    MAX_PICTURES_BYTES,
+    MAX_PIXELS,
+    MAX_SIDE,
+    is_picture,
+    made_picture,
+    picture_text,
+    picture_text_of,
+    read_picture,
+)
 
 __all__ = [
     "MAX_FILES",
@@ -31,8 +50,10 @@ __all__ = [
     "name_problem",
     "named_problem",
     "pdf_text",
+    "plain_name",
     "size",
     "text_of",
+    "texts_of",
 ]
 
 
@@ -63,38 +84,48 @@ def name_problem(name: str) -> str:
     return "is what a step may be called" if _STEP.fullmatch(name) else ""
 
 
-def input_names(paths: Sequence[PurePath]) -> list[str]:
-    """Return a name for each path: the file's, with its folders where several have that name.
+def input_names(paths: Sequence[PurePath], depths: Sequence[int] = ()) -> list[str]:
+    """Return a name for each path: its last parts, and more of them where several have that name.
 
     Args:
         paths: Absolute paths, none of them twice.
+        depths: How many parts each name has at least; the file's own name where left out.
 
     Returns:
         Names that `name_problem` finds nothing wrong with, none of them twice.
     """
-    taken: set[str] = set()
-    names: list[str] = []
-    for name in map(_safe, _distinct(paths)):
-        free = name
-        number = 2
-        while free in taken:
-            mark = f" ({number})"
-            free = f"{name[: MAX_NAME - len(mark)].rstrip()}{mark}"
-            number += 1
-        taken.add(free)
-        names.append(free)
-    return names
+    names: dict[str, None] = {}
+    for name in _distinct(paths, depths):
+        names[plain_name(name, names)] = None
+    return [*names]
 
 
-def _distinct(paths: Sequence[PurePath]) -> list[str]:
+def plain_name(name: str, taken: Collection[str] = ()) -> str:
+    """Return a name that `name_problem` finds nothing wrong with: the end of one that is too long.
+
+    Args:
+        name: What it is made of.
+        taken: Names that it may not be.
+    """
+    plain = free = _safe(name)
+    number = 2
+    while free in taken:
+        mark = f" ({number})"
+        free = f"{plain[: MAX_NAME - len(mark)].rstrip()}{mark}"
+        number += 1
+    return free
+
+
+def _distinct(paths: Sequence[PurePath], depths: Sequence[int]) -> list[str]:
     """Write each path with as many of its last parts as tell it from all others."""
-    depth = [1] * len(paths)
+    depth = [*depths] or [1] * len(paths)
     while True:
         names = [_last(path, count) for path, count in zip(paths, depth, strict=True)]
+        having = Counter(names)
         again = [
             n
             for n, name in enumerate(names)
-            if names.count(name) > 1 and depth[n] < len(_parts(paths[n]))
+            if having[name] > 1 and depth[n] < len(_parts(paths[n]))
         ]
         if not again:
             return names
@@ -143,7 +174,7 @@ MAX_FILE_BYTES = 32 << 20
 MAX_TEXT_BYTES = 8 << 20
 """Bytes of all texts together, as UTF-8: some 2.8 million tokens, more than a model reads in one
 request. A run's folder keeps the texts several times: as given, in the plan and in the result."""
-MAX_FILES = 200
+MAX_FILES = 1000
 """Files of a run: a folder with more is likely one that was not meant."""
 MAX_PAGES = 2000
 """Pages of a PDF: taking the text out of so many takes about a minute."""
@@ -153,22 +184,22 @@ MAX_PDF_BYTES = 32 << 20
 """Bytes of a PDF's texts, as JSON: four times what a run may be given."""
 
 
-def size(count: int) -> str:
-    """Write a count of bytes for people."""
-    if count < 1 << 20:
-        return f"{count / 1024:,.1f} KiB"
-    return f"{count / (1 << 20):,.1f} MiB" if count < 1 << 30 else f"{count / (1 << 30):,.1f} GiB"
-
-
-def check_total(total: int) -> None:
-    """Refuse more text than a run may be given.
+def check_total(total: int, pictures: int = 0) -> None:
+    """Refuse more text, or more of pictures, than a run may be given.
 
     Args:
-        total: Bytes of all texts so far.
+        total: Bytes of all texts so far, without their pictures.
+        pictures: Bytes of all pictures so far.
 
     Raises:
         InputError: It is too much.
     """
+    if pictures > MAX_PICTURES_BYTES:
+        raise InputError(
+            f"The inputs have {size(pictures)} of pictures or more, and a run takes "
+            f"{size(MAX_PICTURES_BYTES)}.",
+            "Give fewer pictures, or smaller ones.",
+        )
     if total > MAX_TEXT_BYTES:
         most = size(MAX_TEXT_BYTES)
         raise InputError(
@@ -186,7 +217,9 @@ _FIXES = {
 }
 
 
-def pdf_text(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> str:
+def pdf_text(
+    data: bytes, name: str, bounds: ProcessBounds = _BOUNDS, *, pictures: bool = False
+) -> str:
     """Return the text of a PDF, each page below a line that says which it is.
 
     Another process reads it, which may take so long and so much.
@@ -195,15 +228,17 @@ def pdf_text(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> str:
         data: The file.
         name: What to call it in errors, with its noun.
         bounds: What reading it may take.
+        pictures: Whether a page without text becomes a picture.
 
     Raises:
         InputError: It is damaged or encrypted, has too many pages, too much text or none, or takes
             more than it may.
     """
+    script, work = BOUNDED_WORK, f"pages {MAX_PAGES}"
+    if pictures:
+        script, work = BOUNDED_PICTURES, f"{work} {MAX_PICTURES} {MAX_PIXELS} {MAX_SIDE}"
     try:
-        found: dict[str, Any] = json.loads(
-            answer_within(BOUNDED_WORK, data, bounds, f"pages {MAX_PAGES}")
-        )
+        found: dict[str, Any] = json.loads(answer_within(script, data, bounds, work))
     except BoundError as error:
         raise InputError(
             f"The {name} can't be read as a PDF: {error}.", _FIXES[error.over]
@@ -218,10 +253,21 @@ def pdf_text(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> str:
             f"The {name} has {found['count']:,} pages, and at most {MAX_PAGES:,} are read.",
             "Give only the pages that are needed.",
         )
+    if "pictures" in found:
+        raise InputError(
+            f"The {name} has {found['pictures']:,} pages without text, and at most "
+            f"{MAX_PICTURES} are shown as pictures.",
+            "Give only the pages that are needed, or have its text recognised first, as with: "
+            "ocrmypdf FILE NEW.",
+        )
     if "damaged" in found:
         raise _unreadable(name, whole_characters(found["damaged"]).rstrip("."))
-    pages: list[str] = [whole_characters(page) for page in found["pages"]]
+    pages = [_page_text(page) for page in found["pages"]]
     if not any(pages):
+        if pictures:
+            raise InputError(
+                f"The {name} is blank: nothing is on its {len(pages):,} page(s).", "Leave it out."
+            )
         raise InputError(
             f"The {name} has no text: its {len(pages):,} page(s) hold pictures at most.",
             "Have its text recognised first, as with: ocrmypdf FILE NEW.",
@@ -233,11 +279,15 @@ def _unreadable(name: str, why: str, over: str = "") -> InputError:
     return InputError(f"The {name} can't be read as a PDF: {why}.", _FIXES[over])
 
 
+def _page_text(page: str | Mapping[str, Any]) -> str:
+    return whole_characters(page) if isinstance(page, str) else picture_text_of(page["picture"])
+
+
 def _page(number: int, text: str) -> str:
     return f"[page {number}]\n{text or '(no text)'}"
 
 
-InputKind = Literal["text", "Markdown", "CSV", "JSON", "PDF"]
+InputKind = Literal["text", "Markdown", "CSV", "JSON", "PDF", "picture"]
 
 _KINDS: Mapping[str, InputKind] = MappingProxyType(
     {
@@ -253,10 +303,9 @@ _KINDS: Mapping[str, InputKind] = MappingProxyType(
 )
 _JSON_LINES = frozenset({".jsonl", ".ndjson"})
 _PDF_BEGINNING = b"%PDF-"
-_SHEETS = frozenset({".xls", ".xlsx", ".ods", ".numbers", ".parquet"})
-_DOCUMENTS = frozenset(
-    {".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".odp", ".pages", ".epub"}
-)
+_SHEETS = frozenset({".xls", ".ods", ".numbers", ".parquet"})
+_DOCUMENTS = frozenset({".doc", ".odt", ".rtf", ".ppt", ".odp", ".pages"})
+_PICTURES = frozenset({".heic", ".heif", ".avif", ".tif", ".tiff", ".bmp", ".ico", ".psd"})
 
 
 def kind_of(name: str, beginning: bytes = b"") -> InputKind:
@@ -264,10 +313,12 @@ def kind_of(name: str, beginning: bytes = b"") -> InputKind:
 
     Args:
         name: The file's name or path.
-        beginning: Its first bytes; a PDF is known by them whatever it is called.
+        beginning: Its first bytes; a PDF or a picture is known by them whatever it is called.
     """
     if beginning.startswith(_PDF_BEGINNING):
         return "PDF"
+    if is_picture(beginning):
+        return "picture"
     return _KINDS.get(_suffix(name), "text")
 
 
@@ -282,7 +333,9 @@ def advice_for_binary(name: str) -> str:
         return "Save the sheet as CSV, and give that."
     if _suffix(name) in _DOCUMENTS:
         return "Save it as PDF or as text, and give that."
-    return "Give text, Markdown, CSV, JSON or PDF."
+    if _suffix(name) in _PICTURES:
+        return "Save it as PNG or JPEG, and give that."
+    return "Give text, Markdown, CSV, JSON, PDF, a picture, DOCX, PPTX, XLSX, HTML or EPUB."
 
 
 def _suffix(name: str) -> str:
@@ -292,8 +345,35 @@ def _suffix(name: str) -> str:
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
+def texts_of(data: bytes, name: str, noun: str = "input") -> dict[str, str]:
+    """Return a file's texts: by "" its whole text, or by the names of its sheets the CSV of each.
+
+    A picture is a text of its own form (`pictures`), and so is a PDF's page without text.
+
+    Args:
+        data: The file.
+        name: The file's name or path.
+        noun: What to call it in errors.
+
+    Raises:
+        InputError: As `text_of` says, or it is a picture that can't be read.
+    """
+    called = f"{noun} {name}"
+    kind = kind_of(name, data)
+    if kind == "picture":
+        return {"": picture_text(read_picture(data, called))}
+    if kind == "PDF":
+        return {"": pdf_text(data, called, pictures=True)}
+    if sheets := _office(data, name, called):
+        return sheets
+    return {"": text_of(data, name, noun)}
+
+
 def text_of(data: bytes, name: str, noun: str = "input") -> str:
     """Return a file's text; of CSV and JSON as it stands, of a PDF its text layer.
+
+    What an office program wrote is Markdown, each sheet of a workbook CSV below its name. A picture
+    is a label that says which kind and size it has.
 
     Args:
         data: The file.
@@ -310,6 +390,12 @@ def text_of(data: bytes, name: str, noun: str = "input") -> str:
     kind = kind_of(name, data)
     if kind == "PDF":
         return pdf_text(data, called)
+    if kind == "picture" and (picture := made_picture(data)) is not None:
+        return picture.label
+    if sheets := _office(data, name, called):
+        return "\n\n".join(
+            f"[sheet {part}]\n{text}" if part else text for part, text in sheets.items()
+        )
     if b"\0" in data and not data.startswith(_UTF16):
         raise InputError(f"The {called} is a binary file.", advice_for_binary(name))
     text = decoded(data, called)
@@ -318,6 +404,16 @@ def text_of(data: bytes, name: str, noun: str = "input") -> str:
     if kind == "JSON":
         _check_json(text, called, by_line=is_json_lines(name))
     return text
+
+
+def _office(data: bytes, name: str, called: str) -> dict[str, str]:
+    """Return the texts of what an office program wrote; none of anything else.
+
+    A text that is called like one, such as notes in `plan.docx`, is a text.
+    """
+    kind = office_kind(name)
+    is_one = data.startswith((b"PK\3\4", b"\xd0\xcf\x11\xe0")) or kind == "html"
+    return office_texts(data, kind, called) if kind and is_one else {}
 
 
 def _check_json(text: str, called: str, *, by_line: bool) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 from ..errors import InputError
 from ..files import file_problem
@@ -16,106 +18,132 @@ from .contents import (
     check_total,
     input_names,
     name_problem,
+    plain_name,
     size,
-    text_of,
+    texts_of,
 )
+from .folders import FoundFile, UnusableFile, find_files, left_out_line
+from .pictures import bytes_of, is_data_uri, read_data_uri
 
 __all__ = [
+    "FilesRead",
     "Inputs",
+    "PictureData",
     "check_inputs",
-    "files_in",
     "merged_inputs",
+    "named_texts",
     "read_file",
+    "read_files",
     "read_inputs",
     "read_paths",
+    "reading_notes",
 ]
 
 
-def files_in(folder: Path) -> list[Path]:
-    """Return the files of a folder and of those in it, sorted; hidden ones are left out.
+_logger = logging.getLogger("prefect_swarm.inputs")
 
-    A link to a file in the folder counts as a file. A link to a folder in it is not followed, since
-    what is there is found anyway.
+
+@runtime_checkable
+class PictureData(Protocol):
+    """A picture in memory, as pydantic-ai's `BinaryContent` is one."""
+
+    data: bytes
+    media_type: str
+
+
+Inputs = Mapping[str, str | Path | PictureData] | Iterable[str | Path]
+"""What Python code gives: texts, pictures, and files as paths, by name; or paths of files and
+folders, and patterns, of which those that begin with `!` exclude."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRead:
+    """Files that were read.
+
+    Attributes:
+        texts: Texts by name, in the order given.
+        left_out: A line that says what was left out of folders, and why; "" if nothing was.
+        unused: Excluding patterns that fit nothing.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    left_out: str = ""
+    unused: tuple[str, ...] = ()
+
+
+def reading_notes(*reads: FilesRead) -> list[str]:
+    """Say what was left out, and which excluding pattern fits nothing, a line each."""
+    lines = [read.left_out for read in reads if read.left_out]
+    unused = set[str].intersection(*(set(read.unused) for read in reads))
+    lines += [f"Nothing was left out for {each!r}: it fits no file." for each in sorted(unused)]
+    return [*dict.fromkeys(lines)]
+
+
+def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> FilesRead:
+    """Read files, all files of folders, and those that patterns fit; each counts once.
+
+    A file is named by its path from the folder that was given, or by its own name; where several
+    have that, with more of the folders before it. What lies in a folder and is empty, binary or
+    otherwise nothing that a model can be given is left out; what was named itself is an error then.
+
+    Args:
+        paths: The paths and patterns, as `find_files` takes them.
+        exclude: Patterns of what isn't taken.
 
     Raises:
-        InputError: A link leads out of the folder or nowhere, there is nothing to read, there are
-            too many files, or a folder can't be read.
+        InputError: One can't be read or is nothing that a model can be given, nothing is found, or
+            they are too many or too large.
     """
-    root = folder.resolve()
-    found: list[Path] = []
-    for path in _walk(folder, root):
-        found.append(path)
-        if len(found) > MAX_FILES:
-            raise InputError(
-                f"The folder {folder} has more than {MAX_FILES} files.",
-                "Give a smaller folder, or the files that are needed.",
-            )
-    if not found:
-        raise InputError(
-            f"The folder {folder} has no files that can be given; hidden ones are left out.",
-            "Give a folder with files in it.",
-        )
-    return found
-
-
-def _walk(folder: Path, root: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as error:
-        raise file_problem(f"folder {folder}", error) from None
-    for path in entries:
-        if path.name.startswith("."):
+    found = find_files(paths, exclude)
+    read: dict[FoundFile, Mapping[str, str]] = {}
+    left_out = [*found.left_out]
+    total = pictures = 0
+    for file in found.files:
+        try:
+            texts = read_file(file.path)
+        except InputError as error:
+            if file.is_named:
+                raise
+            left_out.append(UnusableFile(str(file.path), _why(error, file.path)))
             continue
-        if path.is_symlink():
-            _check_link(path, root)
-        if not path.is_dir():
-            yield path
-        elif not path.is_symlink():
-            yield from _walk(path, root)
+        read[file] = texts
+        for words, shown in map(bytes_of, texts.values()):
+            total, pictures = total + words, pictures + shown
+        check_total(total, pictures)
+        _check_count(len(read), len(found.files))
+    line = left_out_line(left_out, len(read) + len(left_out)) if left_out else ""
+    if line and not read:
+        raise InputError(f"None of these files can be given. {line}", "Give other files.")
+    named: dict[str, str] = {}
+    names = input_names([file.place for file in read], [file.depth for file in read])
+    for name, texts in zip(names, read.values(), strict=True):
+        named |= named_texts(name, texts)
+    return FilesRead(named, line, found.unused)
 
 
-def _check_link(path: Path, root: Path) -> None:
-    try:
-        target = path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        # A circle of links is the second.
-        raise InputError(f"The link {path} leads nowhere.", "Remove it, or mend it.") from None
-    if not target.is_relative_to(root):
-        raise InputError(
-            f"The link {path} leads out of the folder that was given, to {target}.",
-            f"Remove it, or give {target} itself.",
-        )
-
-
-Inputs = Mapping[str, str | Path] | Iterable[str | Path]
-"""What Python code gives: texts, and files as paths, by name; or paths of files and folders."""
-
-
-def read_paths(paths: Iterable[Path]) -> dict[str, str]:
-    """Read files, and all files of folders; what is given twice counts once.
-
-    Returns:
-        Texts by name, in the order given.
+def read_paths(paths: Iterable[str | Path]) -> dict[str, str]:
+    """Read files as `read_files` does; what is left out is logged.
 
     Raises:
-        InputError: One can't be read or is nothing that a model can be given, or they are too many
-            or too large.
+        InputError: As `read_files` says.
     """
-    files: dict[Path, Path] = {}
-    for path in paths:
-        for file in files_in(path) if path.is_dir() else [path]:
-            files.setdefault(file.resolve(), file)
-    if len(files) > MAX_FILES:
+    read = read_files(paths)
+    for note in reading_notes(read):
+        _logger.warning("%s", note)
+    return dict(read.texts)
+
+
+def _check_count(count: int, found: int) -> None:
+    if count > MAX_FILES:
         raise InputError(
-            f"{len(files)} files were given, and a run takes {MAX_FILES}.", "Give fewer files."
+            f"{found:,} files were given, and a run takes {MAX_FILES:,}.",
+            "Give fewer: a pattern such as 'src/**/*.py' takes some of a folder, --exclude leaves "
+            "some out. The toolset documents searches more: --documents FOLDER.",
         )
-    texts: dict[str, str] = {}
-    total = 0
-    for name, file in zip(input_names([*files]), files.values(), strict=True):
-        texts[name] = read_file(file)
-        total += len(texts[name].encode())
-        check_total(total)
-    return texts
+
+
+def _why(error: InputError, path: Path) -> str:
+    return error.problem.removeprefix(f"The input {path} ").removesuffix(".")
 
 
 def read_inputs(supplied: Inputs) -> dict[str, str]:
@@ -125,16 +153,46 @@ def read_inputs(supplied: Inputs) -> dict[str, str]:
         InputError: As `read_paths` and `check_inputs` say.
     """
     if isinstance(supplied, str | Path):
-        return read_paths([Path(supplied)])
+        return read_paths([supplied])
     if not isinstance(supplied, Mapping):
-        return read_paths(map(Path, supplied))
-    by_name = cast("Mapping[str, str | Path]", supplied)
-    texts = {
-        name: whole_characters(value) if isinstance(value, str) else read_file(value)
-        for name, value in by_name.items()
-    }
+        return read_paths(supplied)
+    by_name = cast("Mapping[str, str | Path | PictureData]", supplied)
+    texts: dict[str, str] = {}
+    for name, value in by_name.items():
+        texts |= _given(name, value)
     check_inputs(texts)
     return texts
+
+
+def _given(name: str, value: str | Path | PictureData) -> dict[str, str]:
+    match value:
+        case str():
+            return {name: _text(name, value)}
+        case Path():
+            return named_texts(name, read_file(value))
+        case _:
+            return named_texts(name, texts_of(value.data, name))
+
+
+def _text(name: str, text: str) -> str:
+    """Return a text that is given by name, with whole characters; a picture as models see it."""
+    text = whole_characters(text)
+    return read_data_uri(text, f"input {name}") if is_data_uri(text) else text
+
+
+def named_texts(name: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of a file by names of inputs: those of a workbook have its sheets' names.
+
+    Args:
+        name: The file's.
+        texts: As `texts_of` has them.
+    """
+    if "" in texts:
+        return {name: texts[""]}
+    found: dict[str, str] = {}
+    for part, text in texts.items():
+        found[plain_name(f"{name}/{part.replace('/', '_')}.csv", found)] = text
+    return found
 
 
 def check_inputs(inputs: Mapping[str, str]) -> None:
@@ -150,9 +208,10 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
             raise InputError(f"The input {name} is empty.", "Leave it out.")
     if len(inputs) > MAX_FILES:
         raise InputError(
-            f"{len(inputs)} inputs were given, and a run takes {MAX_FILES}.", "Give fewer."
+            f"{len(inputs):,} inputs were given, and a run takes {MAX_FILES:,}.", "Give fewer."
         )
-    check_total(sum(len(text.encode()) for text in inputs.values()))
+    sizes = [bytes_of(text) for text in inputs.values()]
+    check_total(sum(words for words, _ in sizes), sum(shown for _, shown in sizes))
 
 
 def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
@@ -163,13 +222,13 @@ def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[s
     """
     if twice := sorted(first.keys() & second.keys()):
         raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
-    texts = {name: whole_characters(text) for name, text in {**first, **second}.items()}
+    texts = {name: _text(name, text) for name, text in {**first, **second}.items()}
     check_inputs(texts)
     return texts
 
 
-def read_file(path: Path) -> str:
-    """Return the text of a file.
+def read_file(path: Path) -> dict[str, str]:
+    """Return the texts of a file, as `texts_of` has them.
 
     Its size is looked at first: no byte of a file that is too large is read.
 
@@ -186,7 +245,7 @@ def read_file(path: Path) -> str:
                 # It may grow while it is read.
                 data = file.read(MAX_FILE_BYTES + 1)
             _check_size(len(data), name)
-            return text_of(data, str(path))
+            return texts_of(data, str(path))
     except (OSError, ValueError) as error:
         raise file_problem(name, error) from None
     kind = "folder" if stat.S_ISDIR(found.st_mode) else "pipe or a device"

@@ -199,7 +199,7 @@ def forget(
 
     At least one condition is needed, and all have to hold. With the episodes go their vectors, the
     generations of the index that have them, and what was learned of them. Decisions about personas
-    lose their keys; see docs/how-to/forget.md. It blocks until the index is built again.
+    lose their keys; see `prefect-swarm docs forget`. It blocks until the index is built again.
 
     Args:
         run: All of this run: its flow run's id, or the short id that commands print.

@@ -31,6 +31,7 @@ __all__ = [
     "look_up",
     "model_names",
     "price_of_name",
+    "reads_text_alone",
     "refuse_secrets",
     "register_model",
     "registered_model",
@@ -170,6 +171,7 @@ class Profile(Frozen):
         default=4000, ge=1, description="Characters of what was wrong that an attempt reads."
     )
     timeout_s: float = Field(default=600.0, gt=0, description="Seconds of work of an attempt.")
+    takes_pictures: bool = Field(default=True, description="Whether it is shown pictures.")
 
 
 EMBEDDED = Profile(
@@ -180,8 +182,28 @@ EMBEDDED = Profile(
     concurrency=8,
     feedback_chars=600,
     timeout_s=300.0,
+    takes_pictures=False,
 )
 """The embedded model's. Its figures are small since it loses its task over more."""
+
+
+_TEXT_ALONE = re.compile(
+    r"gpt-3|gpt-4(-0613|-0314|-32k.*)?$|gpt-oss|o1-(mini|preview)|o3-mini|(text-)?davinci|babbage"
+    r"|deepseek|codestral|mixtral|(open-)?mistral-(7b|nemo)|command-r|qwq|kimi-k2(?!\.[5-9])"
+    r"|qwen-?(1|2|2\.5|3)-|qwen3(\.0)?(-|:)|llama-?(2|3|3\.1|3\.2-[13]b|3\.3)(-|:|$)|phi-?[1-4](-|:|$)"
+    r"|gemma-?[12](-|:)|gemma-[27]b|smollm2|granite|glm-4\.[5-9](?!v)|minimax-m[12]"
+)
+_SEEING = re.compile(r"vision|(^|[^a-z])(vl|vlm|ocr)([^a-z]|$)|omni|multimodal|image")
+
+
+def reads_text_alone(model: str) -> bool:
+    """Say whether a model is of a family that is known to take no pictures, by its name.
+
+    Args:
+        model: The provider's name for it, with or without an organisation before a slash.
+    """
+    name = model.rpartition("/")[2].casefold()
+    return bool(_TEXT_ALONE.match(name)) and not _SEEING.search(name)
 
 
 _MANY = 1_000_000

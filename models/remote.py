@@ -24,6 +24,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.instrumented import InstrumentationSettings, InstrumentedModel
 from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 from pydantic_ai.usage import RequestUsage
 from pydantic_core import to_json
@@ -33,6 +34,8 @@ from ..host.secrets import secret_in
 from ..tracing import request_tracing
 from .answers.reasoning import NO_TAGS
 from .answers.usage import ESTIMATED, bound_answers
+from .known_names import suggested_names
+from .names import reads_text_alone
 
 __all__ = [
     "MODEL_FORMS",
@@ -59,7 +62,13 @@ MODEL_FORMS = (
 """The forms a model's name may have, for messages."""
 
 
-def remote_model(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Model:
+def remote_model(
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    takes_pictures: bool | None = None,
+) -> Model:
     """Make a client for a remote model; nothing is sent before its first request.
 
     Args:
@@ -88,7 +97,9 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
     provider, _, model = name.partition(":")
     if name != "test" and not _is_provider(provider):
         if not base_url:
-            raise InputError(f"There is no model {name!r}.", f"Name {MODEL_FORMS}.")
+            offered = " or ".join(suggested_names(name))
+            meant = f"Did you mean {offered}? Otherwise name" if offered else "Name"
+            raise InputError(f"There is no model {name!r}.", f"{meant} {MODEL_FORMS}.")
         provider, model = "openai", name
     is_own = not base_url or _is_own_host(provider, base_url)
     key = api_key if is_own else api_key or _NO_KEY
@@ -97,8 +108,8 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
     else:
         made = _known_provider(name, base_url, key)
     _leave_retries_to_the_limiter(made)
+    _note_sight(made, takes_pictures)
     _leave_reasoning_to_the_reader(made)
-
     bound_answers(made)
     return made if is_own and provider.startswith("openai") else _without_organization(made)
 
@@ -166,6 +177,16 @@ def _leave_retries_to_the_limiter(model: Model) -> None:
 def _leave_reasoning_to_the_reader(model: Model) -> None:
     """Have tags of reasoning left in texts: of one that isn't closed the client keeps no trace."""
     vars(model)["profile"] = {**model.profile, "thinking_tags": NO_TAGS}
+
+
+def _note_sight(model: Model, takes_pictures: bool | None) -> None:
+    """Have a model's profile say whether it takes pictures, where anybody knows."""
+    if takes_pictures is None and reads_text_alone(model.model_name):
+        takes_pictures = False
+    if takes_pictures is not None:
+        # As if it had been made with this profile: models that are made of it have it, too.
+        vars(model)["_profile"] = ModelProfile(supports_image_input=takes_pictures)
+        vars(model).pop("profile", None)
 
 
 def _without_organization(model: Model) -> Model:

@@ -251,8 +251,9 @@ async def _load_from_block(reference: str) -> Model:
 def takes_pictures(model: Model) -> bool:
     """Say whether a model can be shown pictures: no model file can.
 
-    Of a provider's models pydantic-ai knows which can't. Of models that stand in for one another
-    each has to.
+    Of a provider's models pydantic-ai knows which can't, and of some the name says it; a
+    swarm-model block and a model given in Python say it themselves. Of models that stand in for
+    one another each has to.
     """
     if isinstance(model, FallbackModel):
         return all(map(takes_pictures, model.models))
@@ -276,11 +277,15 @@ def profile_of(model: Model) -> Profile:
             "max_input_tokens": min(read, default=None),
             "context_tokens": min(sizes, default=None),
         }
-        return first.model_copy(update=smallest)
+        return first.model_copy(update={**smallest, "takes_pictures": takes_pictures(model)})
     if (local := local_model(model)) is not None:
-        return local.limits
+        return local.limits.model_copy(update={"takes_pictures": False})
     context = model.context_window
-    return Profile(context_tokens=context, max_input_tokens=context * 3 // 4 if context else None)
+    return Profile(
+        context_tokens=context,
+        max_input_tokens=context * 3 // 4 if context else None,
+        takes_pictures=takes_pictures(model),
+    )
 
 
 def price_of(model: Model) -> Price | None:

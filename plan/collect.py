@@ -9,7 +9,7 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, cast
@@ -27,6 +27,7 @@ __all__ = [
     "collect",
     "collected_output",
     "collected_output_problem",
+    "csv_text",
 ]
 
 
@@ -172,13 +173,22 @@ def _table(found: Sequence[Joined], values: Sequence[Any], notes: tuple[str, ...
                     f"{len(rows):,} rows of {len(columns):,} columns"
                 )
                 return Collected(problem=problem, notes=notes)
+    return Collected(csv_text(list(columns), rows), notes=notes)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write rows as CSV; "" without a column.
+
+    A value that a row lacks, or null, is an empty cell, and a list or an object is JSON. What a
+    spreadsheet would run as a formula has an apostrophe before it.
+    """
     if not columns:
-        return Collected(notes=notes)
+        return ""
     lines = _Lines()
     writer = csv.writer(lines)
     writer.writerow(map(_harmless, columns))
     writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
-    return Collected(lines.text(), notes=notes)
+    return lines.text()
 
 
 class _Lines:

@@ -18,6 +18,8 @@ from typing import Any, cast
 
 from ..errors import ItemsError
 from ..inputs.contents import is_json_lines, kind_of
+from ..inputs.pictures import has_pictures
+from ..inputs.selection import has_wildcard
 from ..text import one_line, plural, whole_characters
 from ..untrusted.json_text import NoJsonError, read_json
 from .conditions import holds
@@ -30,14 +32,17 @@ __all__ = [
     "ItemSelection",
     "canonical_json",
     "count_items",
+    "count_rows",
     "digest_of",
     "file_items",
     "full_text",
+    "has_rows",
     "is_pattern",
     "item_of",
     "items_in",
     "key_of",
     "names_matching",
+    "pattern_of",
     "rows_of",
     "select_items",
 ]
@@ -207,6 +212,8 @@ def rows_of(name: str, text: str, at: str = "") -> list[Any]:
         ValueError: `at` isn't a pointer.
     """
     noun = f"input {name}"
+    if has_pictures(text):
+        raise ItemsError(f"The {noun} has pictures, and no rows.", "Give one item a file.")
     text = text.removeprefix("\ufeff")
     kind = kind_of(name)
     if kind == "text":
@@ -221,6 +228,26 @@ def rows_of(name: str, text: str, at: str = "") -> list[Any]:
     if at:
         raise ItemsError(f"The {noun} has rows, and nothing in them is at {at}.", "Leave `at` out.")
     return _lines(text, noun) if kind == "JSON" else _rows(text, noun, _delimiter(name, text))
+
+
+def count_rows(name: str, text: str) -> int:
+    """Count the rows that an input has as it stands; 0 if it has none or can't be read."""
+    if not has_rows(name, text):
+        return 0
+    try:
+        return len(rows_of(name, text))
+    except ItemsError:
+        return 0
+
+
+def has_rows(name: str, text: str) -> bool:
+    """Say whether an input has rows by its name and beginning, whether they can be read or not."""
+    kind = kind_of(name)
+    return kind == "CSV" or is_json_lines(name) or (kind == "JSON" and _begins_list(text))
+
+
+def _begins_list(text: str) -> bool:
+    return text.removeprefix("\ufeff").lstrip()[:1] == "["
 
 
 def _lines(text: str, noun: str) -> list[Any]:
@@ -293,12 +320,29 @@ def _header(row: list[str], noun: str) -> list[str]:
 
 def is_pattern(items: str) -> bool:
     """Say whether the `items` of a `for_each` is a pattern over the names of inputs."""
-    return any(mark in items for mark in "*?[")
+    return has_wildcard(items)
 
 
 def names_matching(pattern: str, names: Iterable[str]) -> list[str]:
     """Return the names that a pattern such as `*.pdf` matches; capital letters count."""
     return [name for name in names if fnmatchcase(name, pattern)]
+
+
+def pattern_of(names: Sequence[str], others: Iterable[str]) -> str | None:
+    """Return a pattern that fits these names and none of the others; None if none is found.
+
+    It is `*`, one over their common suffix, or one over the folder that all are in.
+    """
+    rest = [*others]
+    suffixes = {PurePath(name).suffix for name in names}
+    folders = {name.partition("/")[0] if "/" in name else "" for name in names}
+    tried = ["*"]
+    tried += [f"*{suffix}" for suffix in suffixes if suffix and len(suffixes) == 1]
+    tried += [f"{folder}/*" for folder in folders if folder and len(folders) == 1]
+    for pattern in tried:
+        if len(names_matching(pattern, names)) == len(names) and not names_matching(pattern, rest):
+            return pattern
+    return None
 
 
 def select_items(for_each: ForEach, items: Sequence[Item]) -> ItemSelection:

@@ -5,10 +5,12 @@ docs/reference/plan_programs.md says what each means.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
+from ..inputs.contents import MAX_FILES
+from ..inputs.selection import has_wildcard
 from .conditions import Condition
 from .output import PlanPart, Text, as_tuple
 
@@ -30,7 +32,12 @@ class ForEach(PlanPart):
         "followed item by item.",
     )
     where: Condition | None = Field(default=None, description="Which items are taken.")
-    max_items: int = Field(default=100, ge=1, le=10_000, description="The most items.")
+    max_items: int = Field(
+        default=100,
+        ge=1,
+        le=10_000,
+        description="The most items; where left out beside a pattern, all inputs that a run takes.",
+    )
     key: str = Field(
         default="", description="JSON pointer to what tells items apart; empty for the whole item."
     )
@@ -43,6 +50,18 @@ class ForEach(PlanPart):
         allow_inf_nan=False,
         description="How many have to succeed: a number, or a share below 1; null for all.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_pattern_takes_all_inputs(cls, data: object) -> object:
+        # What is found may be any number of things; inputs are given, and a run has few enough.
+        if not isinstance(data, dict):
+            return data
+        fields = cast("dict[str, object]", data)
+        items = fields.get("items")
+        if isinstance(items, str) and has_wildcard(items) and "max_items" not in fields:
+            return {**fields, "max_items": MAX_FILES}
+        return fields
 
 
 class Repeat(PlanPart):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..inputs.contents import named_problem
+from ..text import one_line
 from .collect import collected_output_problem
 from .conditions import Condition, parts_of, steps_of
 from .items import MOST_ITEMS, is_pattern
@@ -22,6 +23,7 @@ MAX_STEPS = 301
 """Steps a plan may have where nothing says otherwise."""
 
 
+_SHOWN = 300
 MAX_DEPTH = 3
 """Plans within plans: how many deep."""
 
@@ -219,7 +221,7 @@ def _check_items(step: Step, for_each: ForEach, name: str, around: _Around) -> N
     elif isinstance(items, str) and (
         not items or (inputs is not None and not is_pattern(items) and items not in inputs)
     ):
-        has = ", ".join(sorted(inputs or ())) or "none"
+        has = one_line(", ".join(sorted(inputs or ())), _SHOWN) or "none"
         raise ValueError(
             f"step {name} has its items from {items!r}, which is neither an earlier step nor an "
             f"input; the inputs are: {has}"

@@ -20,9 +20,11 @@ from pydantic import (
 
 from ..errors import InputError, PlanError
 from ..files import read_text
+from ..inputs.selection import has_wildcard
 from ..text import without_surrogates
 from ..untrusted.json_text import NoJsonError, describe, is_nested_over, read_json
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
+from .program import Collect
 from .rules import MAX_DEPTH, MAX_ITEMS, MAX_STEPS, PlanRules, check_steps, first_repeated
 from .step import (
     TIERS,
@@ -166,68 +168,110 @@ class TaskIR(PlanPart):
     def from_items(
         cls,
         prompt_template: str,
-        items: Sequence[str],
+        items: Sequence[str] | str,
         *,
         objective: str | None = None,
         join: str | None = None,
+        collect: Collect | None = None,
         agent: Agent | None = None,
+        output: Output | None = None,
+        gates: Sequence[str] | None = None,
+        inputs: Sequence[str] | None = None,
+        optional: bool = False,
+        tools: Sequence[str] = (),
     ) -> TaskIR:
         """Map one template over many items: one step that is done for each of them.
 
         Args:
-            prompt_template: A prompt that holds `{item}` at least once.
-            items: 2 to 10,000 items that give no prompt twice. They are trusted: they stand in
-                the prompts as they are.
+            prompt_template: A prompt; over a list it holds `{item}` at least once.
+            items: 2 to 10,000 items that give no prompt twice, which are trusted and stand in the
+                prompts as they are. Or a text: a pattern over the names of the run's inputs, such
+                as `*.pdf`, for one step a file, which reads that file; or the name of an input,
+                for one step a row.
             objective: What it is all for; made from the template when left out.
             join: The prompt of a last step that reads what all instances made.
+            collect: How the outputs are joined without a model; not beside `join`.
             agent: Who does the items; a plain worker when left out.
+            output: What each instance has to produce; a text when left out.
+            gates: The gates that each output has to pass, as a step has them.
+            inputs: Names of the inputs that each instance reads, beside its item. Left out, those
+                of a list read all inputs, and others none.
+            optional: Whether items may fail: it goes on with those that succeeded.
+            tools: Toolsets that the agent works with, beside its own.
 
         Raises:
             PlanError: The template has no `{item}`, the items are too few, too many or repeated,
-                or a prompt is blank.
+                a prompt is blank, or the parts don't fit together.
         """
-        if "{item}" not in prompt_template:
-            raise PlanError(
-                f"The prompt template {prompt_template!r} has no {{item}}.",
-                "Write {item} where each item belongs.",
-            )
-        if not 2 <= len(items) <= MAX_ITEMS:
-            raise PlanError(f"{len(items)} items were given.", f"Give 2 to {MAX_ITEMS:,} items.")
-        prompts = [prompt_template.replace("{item}", item).strip() for item in items]
-        if twice := first_repeated(prompts):
-            raise PlanError(
-                f"Two items give the same prompt {twice!r}.", "Leave out the repeated item."
-            )
-        if "" in prompts:
-            raise PlanError(
-                f"Item {prompts.index('') + 1} gives a blank prompt.", "Leave out the blank item."
-            )
+        for_each: dict[str, Any] = {"items": items}
+        if not isinstance(items, str):
+            _check_listed(prompt_template, items)
+            for_each = {"items": [*items], "max_items": len(items)}
+        elif not has_wildcard(items):
+            for_each["max_items"] = MAX_ITEMS
+        if join is not None and collect is not None:
+            raise PlanError("Both join and collect were given.", "Give one of them.")
         agent = agent or Agent(
             name="Item Worker", system_prompt="You do one item of a larger job, completely."
         )
+        if more := [name for name in tools if name not in agent.tools]:
+            agent = agent.model_copy(update={"tools": (*agent.tools, *more)})
         agents = [agent]
-        steps: list[dict[str, Any]] = [
-            {
-                "id": "S1",
-                "agent": agent.name,
-                "prompt": prompt_template,
-                "for_each": {"items": [*items], "max_items": len(items)},
-            }
-        ]
+        if optional:
+            # One that succeeds is enough: whoever wants more says so in a plan.
+            for_each["at_least"] = 1
+        step: dict[str, Any] = {
+            "id": "S1",
+            "agent": agent.name,
+            "prompt": prompt_template,
+            "for_each": for_each,
+            "output": output or Output(),
+            "gates": gates if gates is None else [*gates],
+            "inputs": inputs if inputs is None else [*inputs],
+        }
+        steps = [step]
+        last: dict[str, Any] = {"id": "S2", "depends_on": ["S1"]}
         if join is not None:
             joiner = Agent(
                 name=f"{agent.name[:70]} Lead",
                 system_prompt="You join the items' results into one.",
             )
             agents.append(joiner)
-            steps.append({"id": "S2", "agent": joiner.name, "prompt": join, "depends_on": ["S1"]})
+            steps.append({**last, "agent": joiner.name, "prompt": join})
+        elif collect is not None:
+            steps.append({**last, "collect": collect})
+        of = f"each of {items}" if isinstance(items, str) else f"{len(items)} items"
         return parse_plan(
             {
-                "objective": objective or f"{prompt_template} ({len(items)} items)",
+                "objective": objective or f"{prompt_template} ({of})",
                 "agents": agents,
                 "steps": steps,
-                "final_step": steps[-1]["id"] if join is not None else None,
+                "final_step": steps[-1]["id"] if len(steps) > 1 else None,
             }
+        )
+
+
+def _check_listed(template: str, items: Sequence[str]) -> None:
+    """Refuse a list that a template can't be mapped over.
+
+    Raises:
+        PlanError: It says why.
+    """
+    if "{item}" not in template:
+        raise PlanError(
+            f"The prompt template {template!r} has no {{item}}.",
+            "Write {item} where each item belongs.",
+        )
+    if not 2 <= len(items) <= MAX_ITEMS:
+        raise PlanError(f"{len(items)} items were given.", f"Give 2 to {MAX_ITEMS:,} items.")
+    prompts = [template.replace("{item}", item).strip() for item in items]
+    if twice := first_repeated(prompts):
+        raise PlanError(
+            f"Two items give the same prompt {twice!r}.", "Leave out the repeated item."
+        )
+    if "" in prompts:
+        raise PlanError(
+            f"Item {prompts.index('') + 1} gives a blank prompt.", "Leave out the blank item."
         )
 
 
@@ -257,13 +301,13 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         except NoJsonError as error:
             raise PlanError(
                 f"The plan{where} is not JSON: {error}.",
-                "Write it as docs/reference/task_ir.schema.json says.",
+                "`prefect-swarm docs plan_language` has its fields.",
                 text,
             ) from None
     if is_nested_over(_DEEPEST, data):
         raise PlanError(
             f"The plan{where} is nested too deeply, over {_DEEPEST} levels, or contains itself.",
-            "Write it as docs/reference/task_ir.schema.json says.",
+            "`prefect-swarm docs plan_language` has its fields.",
             text,
         )
     try:
@@ -272,7 +316,7 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         problems = "; ".join(describe(error, data))
         raise PlanError(
             f"The plan{where} breaks a rule: {problems}.",
-            "Fix it; docs/reference/task_ir.schema.json has the language.",
+            "Fix it; `prefect-swarm docs plan_language` has the language.",
             text,
         ) from None
 

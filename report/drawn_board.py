@@ -95,6 +95,7 @@ def _steps(board: Board, rows: Sequence[StepView], path: Collection[str], now: f
     table.add_column("", no_wrap=True, overflow="ellipsis")
     for row in rows:
         style, status = _LOOKS[row.status]
+        status = row.status_words if row.status == "skipped" else status
         table.add_row(
             "*" if row.id in path else "",
             row.id,

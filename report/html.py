@@ -231,7 +231,7 @@ class _Fact:
 def _facts_of(view: RunView) -> list[_Fact]:
     """Return the figures that a reader wants first."""
     steps = top_level(view.steps)
-    counts = Counter(step.status for step in steps)
+    counts = Counter(step.status_words for step in steps)
     shown = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     facts = [_Fact("Steps", f"{len(steps):,}", shown)]
     if more := len(view.steps) - len(steps):
@@ -259,15 +259,15 @@ def _step_line(step: StepView) -> str:
     """Say in a few words what a step took."""
     tries = step.state.attempts
     if step.state.summary:
-        return one_line(f"{step.status}: {step.state.summary}", 120)
+        return one_line(f"{step.status_words}: {step.state.summary}", 120)
     if step.state.by_condition:
         return one_line(step.state.reason, 120)
     if not tries:
-        return step.status
+        return step.status_words
     worked = duration(sum(attempt.duration_s for attempt in tries))
     again = f", {len(tries)} attempts" if len(tries) > 1 else ""
     critical = ", critical path" if step.state.critical else ""
-    return f"{step.status} in {worked}{again}{critical}"
+    return f"{step.status_words} in {worked}{again}{critical}"
 
 
 MOST_TITLE = 400
@@ -348,11 +348,12 @@ def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) 
 
 def _without_repetition(pages: Sequence[Page]) -> list[Page]:
     """Leave out what a page begins with where an earlier one says it: what went wrong."""
-    said: list[Block] = []
+    said: set[Paragraph] = set()
     kept: list[Page] = []
     for page in pages:
-        kept.append(replace(page, lead=[block for block in page.lead if block not in said]))
-        said += [b for part in page.sections for b in part.blocks if isinstance(b, Paragraph)]
+        lead = [b for b in page.lead if not (isinstance(b, Paragraph) and b in said)]
+        kept.append(replace(page, lead=lead))
+        said.update(b for part in page.sections for b in part.blocks if isinstance(b, Paragraph))
     return kept
 
 
@@ -370,7 +371,7 @@ def _fitted(page: Page, view: RunView) -> Page:
     steps = frozenset(step.id for step in view.steps)
     if page.name in steps:
         return page
-    lead = [b for b in page.lead if not _is_way(b, steps) and not _is_status(b, view.status)]
+    lead = [b for b in page.lead if not _is_way(b, steps) and not _is_status(b, view.status_words)]
     shown = len(view.objective) <= MOST_TITLE
     parts = [part for part in page.sections if not (shown and part.title == "Objective")]
     return replace(page, lead=lead, sections=parts)

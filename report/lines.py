@@ -11,6 +11,7 @@ from ..metrics.critical_path import FIGURES, KIND_WORDS, TIME_KINDS, Metrics
 from ..metrics.parl import ParlFigures
 from ..plan.compile import StepRecall
 from ..store.attempt import Attempt, Decision, ToolCall
+from ..store.losses import lost_of, lost_words, repeat_command
 from ..store.result import Cost, Planning, SwarmResult
 from ..store.step import StepState
 from ..text import dollars, duration, one_line, plural
@@ -81,16 +82,15 @@ def taken_line(steps: Sequence[StepState]) -> str:
 
 
 def without_line(result: SwarmResult) -> str:
-    """Say which members failed that a completed run does without, and how they are done anew.
+    """Say which steps and items a completed run did without, and how they are done again.
 
     "" if there are none. `resume` does nothing of a run that is completed.
     """
-    failed = {step.id: step for step in result.steps if step.status == "failed"}
-    names = [name for name, step in failed.items() if step.parent and step.parent not in failed]
-    if result.status != "completed" or not names:
+    lost = lost_of(result.steps)
+    if result.status != "completed" or not lost:
         return ""
-    anew = f"prefect-swarm fork {result.run_id}"
-    return f"Done without {_some(names)}. To do what failed anew, and what reads it: {anew}"
+    again = repeat_command(result.run_id, result.status)
+    return f"{lost_words(lost)}. To do again what is missing, and what reads it: {again}"
 
 
 def _some(names: Sequence[str]) -> str:

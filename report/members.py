@@ -295,7 +295,7 @@ def _row(step: StepView) -> tuple[Text, ...]:
     known = [cost for cost in costs if cost is not None]
     tokens = sum(usage.tokens for usage in usages)
     return (
-        step.status,
+        step.status_words,
         Ref(step.id, step.id),
         one_line(step.state.label, 60),
         str(len(tries)) if tries else "",

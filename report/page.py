@@ -15,6 +15,7 @@ from ..metrics.clock import RunTime
 from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import StepStatus
 from ..store.attempt import Action
+from ..store.losses import lost_of, missing_words
 from ..store.result import Cost, Metrics, ParlFigures, Planning, Recall
 from ..store.step import StepState
 
@@ -326,6 +327,12 @@ class StepView:
         return self.state.id
 
     @property
+    def status_words(self) -> str:
+        """Its status in words: one that was skipped after attempts *gave up*."""
+        gave_up = self.status == "skipped" and self.state.attempts and not self.state.by_condition
+        return "gave up" if gave_up else self.status
+
+    @property
     def parent(self) -> str:
         """The step that it is a member of; "" for a step of the plan."""
         return self.state.parent
@@ -433,6 +440,19 @@ class RunView:
         firsts = (step.state.attempts[0].started_at for step in self.steps if step.state.attempts)
         first = min(firsts, default=0.0)
         return min(self.began_at, first) if self.began_at and first else self.began_at or first
+
+    @property
+    def lost(self) -> tuple[StepState, ...]:
+        """The steps and items that failed for good, once a run is over that others have done."""
+        if self.status not in ("completed", "partial"):
+            return ()
+        return lost_of(step.state for step in self.steps)
+
+    @property
+    def status_words(self) -> str:
+        """The status, and how much is missing: `completed, 3 items missing`."""
+        missing = missing_words(self.lost)
+        return f"{self.status}, {missing}" if missing else self.status
 
     def turn_of(self, step: str) -> int:
         """Return the turn that assigned a step or the one that it is a member of; 1 is the plan."""

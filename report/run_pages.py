@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..store.attempt import Attempt
+from ..store.losses import missing_words, repeat_command
 from ..store.result import Recall
+from ..store.step import StepState
 from ..text import dollars, duration, one_line, plural
 from .attempts_page import (
     attempts_sections,
@@ -61,6 +63,7 @@ __all__ = [
 _ORDER = (
     "succeeded",
     "failed",
+    "gave up",
     "skipped",
     "cancelled",
     "running",
@@ -75,7 +78,7 @@ _FAILED = 12
 def status_line(view: RunView) -> Block:
     """Say how the run ended or how far it is, what it cost and how long it took."""
     cost = view.cost
-    texts: list[Text] = [Strong(view.status), f"{counts(view)}"]
+    texts: list[Text] = [Strong(view.status_words), f"{counts(view)}"]
     if view.metrics is not None:
         texts.append(f"steps took {duration(view.metrics.makespan_s)}")
     if view.ended_at is not None and view.began_at:
@@ -89,7 +92,7 @@ def counts(view: RunView) -> str:
     if not view.steps:
         return "no plan yet"
     steps = top_level(view.steps)
-    found = Counter(step.status for step in steps)
+    found = Counter(step.status_words for step in steps)
     shown = ", ".join(f"{found[status]:,} {status}" for status in _ORDER if found[status])
     unmet = sum(step.state.by_condition for step in steps)
     return f"{plural(len(steps), 'step')}: {shown}{f' ({unmet:,} by condition)' if unmet else ''}"
@@ -113,6 +116,29 @@ def problem(view: RunView) -> list[Block]:
     return blocks
 
 
+_REASON_CHARS = 200
+
+
+def _missing(view: RunView) -> list[Block]:
+    """List what the run has no output of, and say how it is done again; nothing if it is whole."""
+    if not (lost := view.lost):
+        return []
+    lines: list[tuple[Text, ...]] = [
+        (ref(step.id), f" {_item(step)}: {one_line(step.reason, _REASON_CHARS)}") for step in lost
+    ]
+    again = repeat_command(view.run_id, view.status)
+    return [
+        Paragraph((f"{missing_words(lost)}, after all attempts:",)),
+        bounded_list(lines),
+        Paragraph(("To do again what is missing, and what reads it:",)),
+        quoted(again, _REASON_CHARS, "sh"),
+    ]
+
+
+def _item(step: StepState) -> str:
+    return one_line(f"({step.label})" if step.label else step.agent, 60)
+
+
 _ANSWER_CHARS = 40_000
 _OBJECTIVE_CHARS = 2_000
 _LISTED = 40
@@ -130,6 +156,8 @@ def answer_page(view: RunView) -> Page:
         sections.append(Section("Answer", [quoted(answer, _ANSWER_CHARS, kind)]))
     else:
         sections.append(Section("Answer", [Paragraph((_none_yet(view),))]))
+    if missing := _missing(view):
+        sections.append(Section("Missing", missing))
     sections.append(Section("Objective", [quoted(view.objective, _OBJECTIVE_CHARS)]))
     if steps := _steps(view):
         sections.append(Section("Steps", steps))
@@ -202,7 +230,7 @@ def _row(step: StepView) -> tuple[Text, ...]:
     result = step.state
     work = sum(attempt.duration_s for attempt in result.attempts)
     return (
-        step.status,
+        step.status_words,
         ref(step.id),
         one_line(result.agent, 40),
         str(len(result.attempts)) if result.attempts else "",
@@ -344,7 +372,7 @@ def timeline_page(view: RunView) -> Page:
 def _parl_sections(view: RunView) -> list[Section]:
     """Say what each turn decided and took, and which steps seem to be for nothing."""
     turns = turn_blocks(view)
-    sections = [Section("Turns", turns)] if turns else []
+    sections = [Section("Turns", turns, folded=not view.turns)] if turns else []
     if found := view.parl.findings if view.parl else ():
         lines = [finding_texts(each) for each in found]
         sections.append(Section("Steps that may cost time for nothing", [bounded_list(lines)]))
@@ -360,13 +388,13 @@ def _path(ran: Sequence[StepView]) -> tuple[Text, ...]:
 def _timeline_row(step: StepView, origin: float) -> tuple[Text, ...]:
     result = step.state
     if not result.attempts:
-        return (step.status, ref(step.id), result.agent, *[""] * 5, taken_words(result))
+        return (step.status_words, ref(step.id), result.agent, *[""] * 5, taken_words(result))
     tries = result.attempts
     models = dict.fromkeys(attempt.model for attempt in tries)
     model = tries[-1].model if len(models) == 1 or step.members is None else ", ".join(models)
     slack = "" if result.slack_s is None else f"{result.slack_s:.2f} s"
     return (
-        step.status,
+        step.status_words,
         ref(step.id),
         result.agent,
         f"{tries[0].started_at - origin:.2f} s",

@@ -60,7 +60,7 @@ def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS)
         files = bounded_list([(one_line(name, 200),) for name in step.files])
         sections.append(Section("Files that it left", [files]))
     title = f"{step.id} {step.state.agent}".rstrip()
-    return Page(step.id, f"{title}: {step.status}", _lead(view, step), sections)
+    return Page(step.id, f"{title}: {step.status_words}", _lead(view, step), sections)
 
 
 def _titled(view: RunView, step: StepView) -> str:
@@ -96,7 +96,7 @@ def _lead(view: RunView, step: StepView) -> list[Block]:
 
 def _line(step: StepView) -> Block:
     tries = step.state.attempts
-    texts: list[Text] = [Strong(step.status), f"makes {step.kind}"]
+    texts: list[Text] = [Strong(step.status_words), f"makes {step.kind}"]
     if step.optional:
         texts.append("optional")
     if tries:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ..data_types import Finite, Moment
 from ..errors import RunDamagedError
 from ..host.secrets import secrets_in
+from ..inputs.pictures import without_pictures
 from ..metrics.critical_path import critical_path, measure, seconds_of, slacks
 from ..plan.items import is_pattern
 from ..plan.schedule_events import UNFINISHED, StepStatus
@@ -284,8 +285,23 @@ def _texts(message: _Message, kind: str) -> list[str]:
     found: object = message.get("parts")
     parts = cast("list[object]", found) if isinstance(found, list) else []
     known = (cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict))
-    texts = (part.get("content") for part in known if part.get("part_kind") == kind)
-    return [text for text in texts if isinstance(text, str)]
+    contents = (part.get("content") for part in known if part.get("part_kind") == kind)
+    return [text for content in contents for text in _texts_in(content)]
+
+
+def _texts_in(content: object) -> list[str]:
+    """Return the texts of a part's content, with a picture's name in its place."""
+    if isinstance(content, str):
+        return [content]
+    texts: list[str] = []
+    for each in cast("list[object]", content) if isinstance(content, list) else ():
+        name = cast("_Message", each).get("identifier") if isinstance(each, dict) else each
+        if isinstance(name, str):
+            texts.append(f"[{name[:_NAME_CHARS]}]" if isinstance(each, dict) else name)
+    return texts
+
+
+_NAME_CHARS = 80
 
 
 SHOWN_CHARS = 200_000
@@ -577,7 +593,7 @@ def _step(
 
 def _reads(run: RunStore, planned: ShownStep, plan: ShownPlan) -> tuple[tuple[str, int], ...]:
     upstream = planned.upstream
-    sizes = {name: len(text) for name, text in plan.inputs}
+    sizes = {name: len(without_pictures(text)) for name, text in plan.inputs}
     names = planned.inputs
     if names is None:
         names = () if upstream or planned.found_items else tuple(sizes)

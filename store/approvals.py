@@ -20,6 +20,7 @@ from .question import (
     number_of,
     numbered,
 )
+from .requested import ContentError, filled_in
 
 __all__ = ["Approvals"]
 
@@ -67,8 +68,8 @@ class Approvals:
 
         Raises:
             AnsweredError: There is another answer, which stays; or it is asked about something
-                else than was shown, or is approved and can't be shown whole. The same verdict again
-                is not an error.
+                else than was shown, or is approved and can't be shown whole, or what is filled in
+                doesn't fit. The same answer again is not an error.
             RunDamagedError: There is an answer that can't be read.
             StorageError: It can't be written, and doesn't count.
         """
@@ -84,10 +85,10 @@ class Approvals:
                     f"{question.left_out:,} characters are left out. So it can't be approved.",
                     f"Reject it: prefect-swarm reject {self.run.run_id} {answer.question}",
                 )
-            answer = answer.model_copy(update={"subject": question.subject})
+            answer = _filled_in(answer, question)
         if not self.run.create_record("answer", answer, answer.question):
             first = self.answer_to(answer.question)
-            if first is None or (first.verdict, first.plan) != (answer.verdict, answer.plan):
+            if first is None or _decided(first) != _decided(answer):
                 how = first.verdict if first else "answered"
                 raise AnsweredError(
                     f"{answer.question} of run {self.run.run_id} is {how} already"
@@ -115,29 +116,31 @@ class Approvals:
             raise self.run.damage("answer", f"it answers {answer.question}", question)
         return answer
 
-    def decision(self, name: str, subject: str) -> Answer | None:
+    def decision(self, name: str, subject: str, taken_back_at: float = 0.0) -> Answer | None:
         """Return what a person decided about a subject; None if nothing yet.
 
         Args:
             name: What its questions are called, except for their numbers.
             subject: The hash of what is about to be done. An answer to anything else is none, and
                 so is one that can't be read.
+            taken_back_at: As `counts_for` has it.
         """
         for number in count(1):
             question = numbered(name, number)
             answer = self.readable_answer(question)
-            if answer is not None and counts_for(answer, subject):
+            if answer is not None and counts_for(answer, subject, taken_back_at):
                 return answer
             if answer is None and self.question(question) is None:
                 return None
         raise AssertionError("unreachable")
 
-    def was_used(self, name: str, subject: str) -> bool:
-        """Say whether a decision about a subject was used before."""
+    def was_used(self, name: str, subject: str, taken_back_at: float = 0.0) -> bool:
+        """Say whether a decision about a subject was used, for what wasn't taken back after it."""
         for number in count(1):
             question = numbered(name, number)
             answer = self.readable_answer(question)
-            if answer is not None and answer.used_at and answer.subject == subject:
+            was_used = answer is not None and answer.used_at > taken_back_at
+            if answer is not None and was_used and answer.subject == subject:
                 return True
             if answer is None and self.question(question) is None:
                 return False
@@ -208,3 +211,25 @@ class Approvals:
         if now != found:
             self.run.write_record("question", now, found.id)
         return now
+
+
+def _filled_in(answer: Answer, question: Question) -> Answer:
+    """Return an answer with what its question is about, and with defaults where nothing is given.
+
+    Raises:
+        AnsweredError: What is filled in doesn't fit.
+    """
+    content = None
+    if is_approval(answer):
+        try:
+            content = filled_in(question.fields, answer.content) or None
+        except ContentError as error:
+            raise AnsweredError(
+                f"{answer.question} can't be approved so: {error}",
+                "Fill in what it asks for, and approve it then.",
+            ) from None
+    return answer.model_copy(update={"subject": question.subject, "content": content})
+
+
+def _decided(answer: Answer) -> tuple[object, ...]:
+    return answer.verdict, answer.plan, answer.content

@@ -5,6 +5,7 @@ Times are seconds since the Unix epoch, UTC.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import Field
@@ -26,6 +27,7 @@ __all__ = [
     "ToolCall",
     "Usage",
     "excerpt",
+    "is_excerpt_whole",
 ]
 
 
@@ -207,6 +209,14 @@ class Attempt(Frozen):
     def duration_s(self) -> float:
         """Seconds of work: from start to end, less the wait for the model's turn."""
         return max(0.0, self.ended_at - self.started_at - self.queue_s)
+
+
+_CUT = re.compile(r" … \[[0-9]+ more characters\]\Z")
+
+
+def is_excerpt_whole(text: str) -> bool:
+    """Say whether an excerpt is the whole text; where a text says of itself that it is cut, no."""
+    return _CUT.search(text) is None
 
 
 def excerpt(text: str, limit: int = EXCERPT_CHARS) -> str:

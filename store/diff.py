@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import islice
@@ -12,7 +13,8 @@ from typing import Any
 from ..data_types import Frozen
 from ..plan.ids import is_step_id, root_of
 from ..plan.task_ir import TaskIR
-from .attempt import Attempt
+from .attempt import Attempt, Usage
+from .diff_cause import Figure, StepDiff, largest_cause
 from .result import Cost, Metrics
 from .step import StepState
 
@@ -175,9 +177,6 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-Figure = int | float | None
-
-
 class RunDiff(Frozen):
     """What is compared of a run.
 
@@ -195,32 +194,14 @@ class RunDiff(Frozen):
     cost: Cost | None = None
 
 
-class StepDiff(Frozen):
-    """How a step went in both runs; a status is "" where a run doesn't have the step.
-
-    Attributes:
-        models: The model of the last attempt; "" where a run made none.
-        taken_from: The run that had done it, where it was taken over.
-        seconds: Seconds of work.
-        summaries: What its members came to, where it has some; their attempts are its own here.
-    """
-
-    step: str
-    statuses: tuple[str, str]
-    models: tuple[str, str]
-    taken_from: tuple[str, str]
-    attempts: tuple[int, int]
-    tokens: tuple[int, int]
-    seconds: tuple[float, float]
-    summaries: tuple[str, str] = ("", "")
-
-
 class RunDifference(Frozen):
     """Two runs side by side; each pair has the first run's value first.
 
     Attributes:
         answer: None where a run has no result.
         metrics, cost: By their names; None where a run has no result, or no price is known.
+        cause: What makes most of the difference in dollars, tokens or time, in a sentence; "" where
+            these are alike.
     """
 
     runs: tuple[str, str]
@@ -230,12 +211,13 @@ class RunDifference(Frozen):
     answer: TextDifference | None
     metrics: dict[str, tuple[Figure, Figure]]
     cost: dict[str, tuple[Figure, Figure]]
+    cause: str = ""
 
 
 def compare_runs(before: RunDiff, after: RunDiff) -> RunDifference:
     """Return two runs side by side."""
     both = before.answer is not None and after.answer is not None
-    return RunDifference(
+    found = RunDifference(
         runs=(before.run_id, after.run_id),
         statuses=(before.status, after.status),
         plan=compare_plans(before.plan, after.plan),
@@ -244,13 +226,28 @@ def compare_runs(before: RunDiff, after: RunDiff) -> RunDifference:
         metrics=_figures(Metrics, before.metrics, after.metrics),
         cost=_figures(Cost, before.cost, after.cost),
     )
+    cause = largest_cause(found.runs, {**found.cost, **found.metrics}, found.steps)
+    return found.model_copy(update={"cause": cause})
 
 
 def _steps_of_runs(before: RunDiff, after: RunDiff) -> tuple[StepDiff, ...]:
     sides = [_with_members(run.steps) for run in (before, after)]
     planned = [*after.plan.steps, *before.plan.steps]
     names = dict.fromkeys(step.id for step in planned)
-    return tuple(_step(name, sides[0].get(name), sides[1].get(name)) for name in names)
+    counts = [_members(run.steps) for run in (before, after)]
+    return tuple(
+        _step(name, sides[0].get(name), sides[1].get(name)).model_copy(
+            update={"members": (counts[0][name], counts[1][name])}
+        )
+        for name in names
+    )
+
+
+def _members(steps: Sequence[StepState]) -> Counter[str]:
+    """Count the members of each step of the plan at which attempts were made."""
+    return Counter(
+        root_of(step.id) for step in steps if step.parent and step.attempts and is_step_id(step.id)
+    )
 
 
 def _with_members(steps: Sequence[StepState]) -> dict[str, StepState]:
@@ -276,6 +273,8 @@ def _step(name: str, before: StepState | None, after: StepState | None) -> StepD
         tokens=(_tokens(before), _tokens(after)),
         seconds=(_seconds(before), _seconds(after)),
         summaries=(before.summary if before else "", after.summary if after else ""),
+        usd=(_usd(before), _usd(after)),
+        calls=(before.calls if before else 0, after.calls if after else 0),
     )
 
 
@@ -293,6 +292,11 @@ def _origin(step: StepState | None) -> str:
 
 def _tokens(step: StepState | None) -> int:
     return step.tokens if step else 0
+
+
+def _usd(step: StepState | None) -> Figure:
+    attempts = step.attempts if step else ()
+    return sum((attempt.usage for attempt in attempts), Usage()).cost_usd
 
 
 def _seconds(step: StepState | None) -> float:

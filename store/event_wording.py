@@ -88,9 +88,10 @@ def is_warning(event: RunEvent) -> bool:
     """Whether a person should look at it: an attempt or a run that failed."""
     match event:
         case EndedEvent():
-            return event.kind in ("retrying", "failed")
+            gave_up = event.kind == "skipped" and bool(event.attempt)
+            return gave_up or event.kind in ("retrying", "failed")
         case FinishedEvent():
-            return event.status in _BAD_ENDS
+            return event.status in _BAD_ENDS or bool(event.missing)
         case _:
             return False
 
@@ -215,6 +216,9 @@ def _who(event: RunEvent, state: LogState) -> str:
 
 def _ended(event: EndedEvent, state: LogState) -> str | None:
     who, took = _who(event, state), duration(event.duration_s)
+    if event.kind == "skipped" and event.attempt:
+        tries = plural(event.attempt, "attempt")
+        return _with_reason(f"{who} gave up after {tries}", event.reason)
     if event.kind in ("skipped", "cancelled"):
         return _with_reason(f"{who} {event.kind}", event.reason)
     if event.attempt and event.step not in state.started:
@@ -264,7 +268,7 @@ def _finished(event: FinishedEvent, state: LogState) -> str:
     money = f", {dollars(event.cost_usd)}" if event.cost_usd is not None else ""
     calls = f": {plural(event.calls, 'call')}, {plural(event.tokens, 'token')}{money}"
     status = f"Run {event.run} is {event.status}{took}{calls if event.calls else ''}"
-    return status + _why(event.problem)
+    return f"{status}{_why(event.missing)}{_why(event.problem)}"
 
 
 def _with_reason(text: str, reason: str) -> str:

@@ -432,6 +432,8 @@ class FinishedEvent(_Totals, frozen=True):
             folder. One that is `waiting` was left until a person answers.
         answer: The whole answer.
         problem: What went wrong.
+        missing: What the run has no output of, counted and named, as `2 items missing: S1[3],
+            S1[7]`; "" if it is whole.
     """
 
     kind: Literal["finished"] = "finished"
@@ -440,6 +442,7 @@ class FinishedEvent(_Totals, frozen=True):
     )
     answer: str = ""
     problem: str = ""
+    missing: str = ""
 
 
 class CutEvent(RunEvent, frozen=True):

@@ -23,7 +23,7 @@ from .attempt import Action
 __all__ = ["RULES", "Delegate", "Policy", "load_policy"]
 
 
-_FORM = "docs/reference/failures.md has its form."
+_FORM = "`prefect-swarm docs failures` has its form."
 
 
 def _tuple(value: object) -> object:

@@ -38,6 +38,7 @@ from .layout import (
     TRANSCRIPTS,
     name_of,
     output_file,
+    output_ref,
     step_file,
 )
 from .protocol import (
@@ -160,6 +161,7 @@ class FiledRun(RunFiles):
             "objective": about.objective,
             "started_at": about.started_at,
             "scheduled_at": about.scheduled_at,
+            **({"deployment": about.deployment} if about.deployment else {}),
         }
         self.append(ACCOUNTS, known)
         self.write(ABOUT, {**known, "options": dict(about.options or {})})
@@ -274,7 +276,7 @@ class FiledRun(RunFiles):
 
     def output_ref(self, step: str) -> str:
         """Return the path of a step's output below the folder of all runs."""
-        return f"{self.run_id}/{output_file(step)}"
+        return output_ref(self.run_id, step)
 
     def take_output(self, step: str, source: RunStore) -> bool:
         """Take over another run's output, without reading it where both are kept in one place.
@@ -500,6 +502,7 @@ def _about(found: Mapping[str, Any]) -> About:
         str(objective),
         moment_of(found.get("started_at")),
         scheduled_at=moment_of(found.get("scheduled_at")),
+        deployment=str(found.get("deployment") or ""),
     )
 
 

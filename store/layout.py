@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from urllib.parse import quote
 
+from ..plan.ids import is_step_id
+from ..untrusted.opening import is_plain_name
 from .protocol import Kept, RecordKind
 
 __all__ = [
@@ -26,6 +29,8 @@ __all__ = [
     "TRANSCRIPTS",
     "name_of",
     "output_file",
+    "output_ref",
+    "parse_output_ref",
     "step_file",
 ]
 
@@ -68,6 +73,22 @@ def step_file(step: str) -> str:
 def output_file(step: str) -> str:
     """Return the file of a step's whole output."""
     return f"outputs/{step}.txt"
+
+
+def output_ref(run: str, step: str) -> str:
+    """Return the reference of a step's whole output: its file below the folder of all runs."""
+    return f"{run}/{output_file(step)}"
+
+
+_OUTPUT_REF = re.compile(r"(?P<run>[^/]+)/outputs/(?P<step>[^/]+)\.txt")
+
+
+def parse_output_ref(reference: str) -> tuple[str, str] | None:
+    """Return the run and the step of a reference to an output; None if it is none."""
+    found = _OUTPUT_REF.fullmatch(reference)
+    if found is None or not is_plain_name(found["run"]) or not is_step_id(found["step"]):
+        return None
+    return found["run"], found["step"]
 
 
 def name_of(what: Kept, key: str = "") -> str:

@@ -29,7 +29,7 @@ class UserMessage(Frozen):
         number: Counted from 1 within the run, in the order in which they came.
         text: What they write; "" if it can't be read any more.
         at: When, in seconds since the Unix epoch.
-        by: Which way it came: `command` or `python`.
+        by: Which way it came: `command`, `form` (of the deployment `swarm-tell`) or `python`.
         name: Who wrote it, as they say; nothing checks it.
         closed: Why the orchestrator reads nothing from this number on; "" for a message.
     """

@@ -112,6 +112,7 @@ class About:
         flow_run_id: "" where nothing says it any more.
         started_at: Seconds since the Unix epoch; None if not known.
         options: Those that the run was first started with; None if not known.
+        deployment: Prefect's id of the deployment that it is a run of; "" if of none.
         scheduled_at: When Prefect was to start it, in the same seconds; None if not known.
     """
 
@@ -119,6 +120,7 @@ class About:
     objective: str = ""
     started_at: float | None = None
     options: Mapping[str, Any] | None = None
+    deployment: str = ""
     scheduled_at: float | None = None
 
     def __bool__(self) -> bool:

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from ..data_types import Frozen, Moment
 from ..errors import ExitCode, SwarmError
 from ..text import count_in
+from .requested import Content, RequestedField, needs_content
 
 __all__ = [
     "MOST_SHOWN",
@@ -42,10 +43,11 @@ MOST_STORED = 1_000_000
 """Characters of a question that are kept. What is longer can't be shown whole by anything, and is
 not approved."""
 
-Asked = Literal["items", "plan", "turn", "step", "call", "uncertain_call", "failure"]
+Asked = Literal["items", "plan", "turn", "step", "call", "uncertain_call", "elicitation", "failure"]
 """What a question is about: more items than a step may have, the plan, what a turn of the
 orchestrator's adds to it, a step before it begins, a call of an acting tool, a call that may have
-been made already, a required step that failed."""
+been made already, what the server of a tool asks its user in the middle of a call, a required
+step that failed."""
 Verdict = Literal["approved", "rejected", "edited"]
 
 
@@ -62,6 +64,7 @@ class Question(Frozen):
         text: All that a person needs to decide, as Markdown: what it is about comes first, and
             whole. What others wrote stands in it as code.
         left_out: Characters that the text lacks. Then it can only be rejected.
+        fields: What a person fills in who approves; the answer has it as `content`.
         at: When it was asked, in seconds since the Unix epoch.
     """
 
@@ -73,6 +76,7 @@ class Question(Frozen):
     title: str
     text: str = ""
     left_out: int = 0
+    fields: tuple[RequestedField, ...] = ()
     at: Moment = 0.0
 
     @property
@@ -89,6 +93,7 @@ class Answer(Frozen):
         subject: The hash of what exactly they were shown; "" if an older version wrote it.
         why: Why it is rejected; the planner, or the next attempt, may be shown it.
         plan: The plan that takes the place of the run's, if it is `edited`.
+        content: What is filled in, by the names of the question's fields, if it is `approved`.
         by: Which way it came: `terminal`, `command`, `form` (of the Prefect UI), `api` (a program
             that asks the Prefect server, such as an automation's), `python`; `edit` where an edited
             plan, or another question in its place, has made the question pointless. An older
@@ -102,6 +107,7 @@ class Answer(Frozen):
     verdict: Verdict
     why: str = ""
     plan: dict[str, Any] | None = None
+    content: Content | None = None
     by: str = ""
     name: str = ""
     at: Moment = 0.0
@@ -122,6 +128,8 @@ class Answer(Frozen):
     def _has_a_plan_if_edited(self) -> Self:
         if (self.verdict == "edited") != (self.plan is not None):
             raise ValueError("a plan is there if, and only if, the verdict is edited")
+        if self.content and self.verdict != "approved":
+            raise ValueError("something is filled in, and the verdict is not approved")
         return self
 
 
@@ -134,12 +142,18 @@ def bounded(question: Question) -> Question:
     return question.model_copy(update=changes)
 
 
-def counts_for(answer: Answer, subject: str) -> bool:
+def counts_for(answer: Answer, subject: str, taken_back_at: float = 0.0) -> bool:
     """Say whether an answer decides about a subject: a person gave it, for this, and it is unused.
 
     One that an older version stored doesn't say what it was for, and decides nothing.
+
+    Args:
+        answer: The answer.
+        subject: What is about to be done.
+        taken_back_at: When that was last begun and taken back: a use before that is none.
     """
-    return not answer.is_withdrawal and answer.subject == subject and not answer.used_at
+    is_unused = not answer.used_at or answer.used_at <= taken_back_at
+    return not answer.is_withdrawal and answer.subject == subject and is_unused
 
 
 def is_approval(answer: Answer | None) -> bool:
@@ -203,9 +217,10 @@ def _ways_on(run_id: str, questions: tuple[Question, ...], resume: str) -> str:
     if not questions:
         return f"Continue: prefect-swarm resume {run_id}"
     name = "" if len(questions) <= 1 else f" {questions[0].id}"
+    content = " --content JSON" if any(needs_content(q.fields) for q in questions[:1]) else ""
     ways = [
         f"Look: prefect-swarm waiting {run_id}",
-        f"Continue: prefect-swarm approve {run_id}{name}{resume}",
+        f"Continue: prefect-swarm approve {run_id}{name}{content}{resume}",
         f"Or: prefect-swarm reject {run_id}{name} --why TEXT{resume}",
     ]
     if _has_plan(questions):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -13,14 +14,21 @@ from ..metrics.critical_path import Metrics
 from ..metrics.parl import ParlFigures
 from ..plan.compile import StepRecall
 from ..plan.task_ir import StoredPlan
+from ..text import dollars, duration, one_line, plural
 from ..untrusted.opening import PlainName
 from .attempt import (
     Action,
     ShownAttempt,
     ToolCall,
     Usage,
+    excerpt,
 )
+from .losses import lost_of, missing_words
 from .step import StepState
+
+if TYPE_CHECKING:
+    from .item_table import ItemTable
+    from .outputs import StepFailure, StepResult
 
 __all__ = [
     "Cost",
@@ -33,6 +41,10 @@ __all__ = [
     "RunFailedError",
     "SwarmResult",
 ]
+
+
+T = TypeVar("T")
+_ANSWER_CHARS = 200
 
 
 class Cost(Frozen):
@@ -176,6 +188,91 @@ class SwarmResult(Frozen):
         exclude=True,
         description="The answer as the type that Python code asked for; not stored.",
     )
+
+    def __getitem__(self, step: str) -> StepResult:
+        """Return a step, an instance, a round or an inner step: `result["S2[7]"].output`.
+
+        Raises:
+            NoStepError: There is none of that id, which is a `KeyError`, too.
+        """
+        from .outputs import no_step, results_of
+
+        if (found := results_of(self).get(step.strip())) is None:
+            raise no_step(self, step)
+        return found
+
+    def __contains__(self, step: object) -> bool:
+        """Say whether there is a step or a member of that id."""
+        return any(each.id == step for each in self.steps)
+
+    def outputs(self, kind: type[T]) -> tuple[T, ...]:
+        """Return the outputs of steps and instances that are of a type: `result.outputs(Invoice)`.
+
+        Those of no step are left out that pydantic takes for the type: the last of several rounds
+        counts, and what a step has from one of its members counts once.
+
+        Args:
+            kind: A pydantic model, or any type that pydantic knows.
+
+        Raises:
+            RunNotFoundError: The run's folder is not here.
+        """
+        from .outputs import outputs_of
+
+        return outputs_of(self, kind)
+
+    @property
+    def failures(self) -> tuple[StepFailure, ...]:
+        """The steps and items that failed for good, also those that a `completed` run did without.
+
+        A step that was skipped since it needed one of these is not named again.
+        """
+        from .outputs import failures_of
+
+        return failures_of(self.steps)
+
+    def table(self, step: str = "") -> ItemTable:
+        """Return the outputs of a step that was done for items, a row each, with what failed.
+
+        Args:
+            step: The step's id; it may be left out where one step alone is done for items. Where
+                none is, the rows are the steps of the plan.
+
+        Raises:
+            InputError: Several steps are done for items, and none is named.
+            NoStepError: There is no such step.
+            RunNotFoundError: The run's folder is not here.
+        """
+        from .outputs import table_of
+
+        return table_of(self, step)
+
+    @property
+    def status_words(self) -> str:
+        """The status, and how much is missing beside what is done: `completed, 3 items missing`."""
+        missing = "" if self.status == "failed" else missing_words(lost_of(self.steps))
+        return f"{self.status}, {missing}" if missing else self.status
+
+    def __str__(self) -> str:
+        """Write three lines: how it ended, what it took, and the beginning of the answer."""
+        own = [step for step in self.steps if not step.parent]
+        done = sum(step.status == "succeeded" for step in own)
+        cost, metrics = self.cost, self.metrics
+        money = f", {dollars(cost.money_usd)}" if cost.money_usd is not None else ""
+        took = duration(metrics.total_s or metrics.makespan_s)
+        answer = one_line(self.answer, _ANSWER_CHARS)
+        return "\n".join(
+            (
+                f"Run {self.run_id} {self.status_words}: {done} of {plural(len(own), 'step')} done",
+                f"{took}, {plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{money}",
+                f"Answer: {answer}" if answer else f"No answer. {one_line(self.problem, 200)}",
+            )
+        )
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Name what tells runs apart: steps with their attempts would be megabytes."""
+        yield from (("run_id", self.run_id), ("status", self.status))
+        yield from (("steps", len(self.steps)), ("answer", excerpt(self.answer, _ANSWER_CHARS)))
 
     def _repr_html_(self) -> str:
         """Show the run in a notebook: the one arrow from what is kept of a run to its pages."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from uuid import uuid4
 
@@ -24,6 +27,7 @@ from ..untrusted.json_text import STEP_ID, read_object
 from .filed_run import FiledRun, copy_run
 from .folder import RunFolder
 from .layout import ABOUT, LOCK, PLAN, RESULT, name_of
+from .losses import lost_of
 from .protocol import RunStore
 
 if TYPE_CHECKING:
@@ -34,7 +38,9 @@ __all__ = [
     "ListedRun",
     "RunStatus",
     "StoreKind",
+    "Usual",
     "find_run",
+    "find_usual",
     "list_runs",
     "move_run",
     "open_listed",
@@ -43,6 +49,7 @@ __all__ = [
     "store_address",
     "stored_runs",
     "try_store",
+    "usual_of",
 ]
 
 
@@ -202,6 +209,7 @@ STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 # Results are written with their status near the beginning; the rest may be megabytes.
 _STATUS = re.compile(rb'^  "status": "([a-z]+)",?$', re.MULTILINE)
 _HEAD = 1024
+_FIGURES = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +225,8 @@ class ListedRun:
         instances_done: How many of these have their output.
         makespan_s, tokens, usd: What it took; None if it hasn't ended or is not known.
         running_s: Seconds since the process that executes it began to; None if none does.
+        missing: How many steps and items failed for good; None until the run has ended.
+        deployment: Prefect's id of the deployment that it is a run of; "" if of none.
         damage: What can't be read; "" if all can.
     """
 
@@ -234,6 +244,13 @@ class ListedRun:
     instances: int | None = None
     instances_done: int | None = None
     running_s: float | None = None
+    missing: int | None = None
+    deployment: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What runs like it have, too: the deployment, or the objective but for its figures."""
+        return self.deployment or _FIGURES.sub("#", " ".join(self.objective.casefold().split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +266,7 @@ class _Beginning:
     objective: str = ""
     flow_run_id: str = ""
     damage: str = ""
+    deployment: str = ""
     head: bytes | None = None
 
     @property
@@ -263,6 +281,7 @@ class _Beginning:
             self.objective,
             self.flow_run_id,
             damage=damage,
+            deployment=self.deployment,
             **figures,
         )
 
@@ -271,6 +290,7 @@ def list_runs(
     words: tuple[str, ...] = (),
     statuses: frozenset[RunStatus] = frozenset(),
     *,
+    since: float = 0.0,
     folder: Path | None = None,
 ) -> Iterator[ListedRun]:
     """Go through the stored runs, newest first.
@@ -278,6 +298,7 @@ def list_runs(
     Args:
         words: All of them have to be in the objective or the id, in any case.
         statuses: The run has one of these; any, if there are none.
+        since: The run began at this time or later, in seconds since 1970.
         folder: Holds a folder for each run; if it is left out, the runs are where they are stored.
 
     Raises:
@@ -286,12 +307,87 @@ def list_runs(
     started = sorted(_beginnings(folder), key=lambda run: (-run.started_at, run.name))
     wanted = [word.casefold() for word in words]
     for run in started:
+        if run.started_at < since:
+            break
         text = f"{run.objective}\n{run.name}\n{run.flow_run_id}".casefold()
         if not all(word in text for word in wanted) or not _may_have(run, statuses):
             continue
         listed = _listed(run)
         if not statuses or listed.status in statuses:
             yield listed
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """The medians of the runs like one, up to ten that ended before it or after it.
+
+    Attributes:
+        runs: How many there are.
+        seconds, tokens, usd: What they took; None where none of them has it.
+    """
+
+    runs: int
+    seconds: float | None = None
+    tokens: float | None = None
+    usd: float | None = None
+
+
+_LEAST_ALIKE = 2
+
+
+def usual_of(run: ListedRun, others: Iterable[ListedRun]) -> Usual | None:
+    """Return what is usual for runs like one; None where fewer than two others have ended. Pure.
+
+    Runs are alike that are of the same deployment, or without one have the same objective but for
+    its figures: `Report of 27 November` is like `Report of 26 November`.
+    """
+    alike = (
+        other
+        for other in others
+        if other.kind == run.kind and other.run_id != run.run_id and other.status in _ENDED
+    )
+    found = list(islice(alike, _MOST_ALIKE))
+    if len(found) < _LEAST_ALIKE:
+        return None
+    return Usual(
+        len(found),
+        _median(each.makespan_s for each in found),
+        _median(each.tokens for each in found),
+        _median(each.usd for each in found),
+    )
+
+
+_ENDED = ("completed", "partial")
+_MOST_ALIKE = 10
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def find_usual(runs: Collection[ListedRun], *, folder: Path | None = None) -> dict[str, Usual]:
+    """Return what is usual for each of some runs, by its id; those without others are missing.
+
+    Args:
+        runs: Runs that were listed.
+        folder: Holds a folder for each run; if it is left out, the runs are where they are stored.
+    """
+    wanted = {run.kind for run in runs}
+    counts = Counter[str]()
+    known = {run.run_id: run for run in runs}
+    others: dict[str, list[ListedRun]] = {}
+    started = sorted(_beginnings(folder), key=lambda run: -run.started_at)
+    for begun in started:
+        kind = begun.ended("stopped").kind
+        # One more than count: a run isn't counted among those like itself.
+        if begun.damage or kind not in wanted or counts[kind] > _MOST_ALIKE:
+            continue
+        other = known.get(begun.name) or _listed(begun)
+        others.setdefault(kind, []).append(other)
+        counts[kind] += other.status in _ENDED
+    found = ((run.run_id, usual_of(run, others.get(run.kind, ()))) for run in runs)
+    return {name: usual for name, usual in found if usual is not None}
 
 
 def _beginnings(folder: Path | None) -> Iterator[_Beginning]:
@@ -318,7 +414,7 @@ def _of_database(found: StoredBeginning) -> _Beginning:
     except ValueError as error:
         damage = f"{run.where(ABOUT)}: {damage_of(error)}"
         return _Beginning(run, created_at, damage=damage, head=head)
-    return _Beginning(run, about.started_at, about.objective, about.flow_run_id, head=head)
+    return _begun(run, about, head)
 
 
 def _of_folder(folder: Path) -> _Beginning | None:
@@ -335,8 +431,19 @@ def _of_folder(folder: Path) -> _Beginning | None:
     except (OSError, ValueError) as error:
         damage = f"{run.where(ABOUT)}: {damage_of(error)}"
     else:
-        return _Beginning(run, about.started_at, about.objective, about.flow_run_id)
+        return _begun(run, about)
     return _Beginning(run, _changed_at(folder), damage=damage)
+
+
+def _begun(run: FiledRun, about: _About, head: bytes | None = None) -> _Beginning:
+    return _Beginning(
+        run,
+        about.started_at,
+        about.objective,
+        about.flow_run_id,
+        deployment=about.deployment,
+        head=head,
+    )
 
 
 def _may_have(run: _Beginning, statuses: frozenset[RunStatus]) -> bool:
@@ -367,6 +474,7 @@ def _listed(run: _Beginning) -> ListedRun:
             makespan_s=result.metrics.makespan_s,
             tokens=result.cost.tokens,
             usd=result.cost.money_usd,
+            missing=len(lost_of(result.steps)),
         )
     except FileNotFoundError:
         return _unfinished(run)
@@ -406,12 +514,14 @@ class _About(_Read):
     started_at: Moment
     objective: str
     flow_run_id: str
+    deployment: str = ""
 
 
 class _Step(_Read):
     status: str
     id: str = ""
     parent: str = ""
+    category: str | None = None
 
 
 class _Metrics(_Read):

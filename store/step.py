@@ -169,6 +169,12 @@ class StepState(BaseModel):
         return self.attempts[-1].decision if self.attempts else None
 
     @property
+    def status_words(self) -> str:
+        """Its status in words: one that was skipped after attempts *gave up*."""
+        gave_up = self.status == "skipped" and self.attempts and not self.by_condition
+        return "gave up" if gave_up else self.status
+
+    @property
     def work_s(self) -> float:
         """Seconds of work over all its attempts, without the time it waited for a model."""
         return sum(attempt.duration_s for attempt in self.attempts)

@@ -16,6 +16,7 @@ from deployments import deploy_all, prefect_command, run_worker, start_deploymen
 from docs_pages import blocks, page_path
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.exceptions import PrefectHTTPStatusError
+from prefect_swarm.flows.deployed_options import FIRST, GROUPS
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.store.folder import RunFolder
 
@@ -54,11 +55,29 @@ def deploy(prefect_server: None) -> None:
 def test_the_form_has_a_field_for_each_option() -> None:
     deployment = _ask(lambda client: client.read_deployment_by_name("swarm/swarm"))
     form = cast("dict[str, Any]", deployment.parameter_openapi_schema)
-    fields = form["definitions"]["SwarmOptions"]["properties"]
+    options = form["properties"]["options"]["properties"]
+    fields = {name: options[name] for name in FIRST}
+    for group in GROUPS:
+        fields |= options[group]["anyOf"][1]["properties"]
     assert set(fields) == set(SwarmOptions.model_fields)
     assert all(field["description"] for field in (*fields.values(), *form["properties"].values()))
     assert form["properties"]["plan"]["anyOf"][0]["format"] == "json-string"
     assert deployment.enforce_parameter_schema
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_output_tokens": 64, "model": "test"},
+        {"max_output_tokens": None, "model": None, "approve": None, "memory": None},
+        {"more": None, "more_models": {"worker": "test", "tiers": {"worker": {"concurrency": 2}}}},
+        {"more": {"memory": "false"}, "memory": True},
+        {},
+    ],
+)
+def test_options_are_let_in_beside_the_groups_and_in_them(options: dict[str, Any]) -> None:
+    run = start_deployment("swarm/swarm", {"objective": "Be polite", "options": options})
+    _ask(lambda client: client.delete_flow_run(run))
 
 
 def test_the_batch_has_a_schedule_that_is_off() -> None:
@@ -84,7 +103,14 @@ def test_what_the_form_sends_is_let_in(plan: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"plan": 5}, {"options": {"max_steps": 0}}, {"options": {"modle": "demo"}}]
+    "wrong",
+    [
+        {"plan": 5},
+        {"options": {"max_steps": 0}},
+        {"options": {"modle": "demo"}},
+        {"options": {"more": {"modle": "demo"}}},
+        {"options": {"turns": 0}},
+    ],
 )
 def test_what_is_wrong_is_refused_before_a_run_is_made(wrong: dict[str, Any]) -> None:
     with pytest.raises(PrefectHTTPStatusError, match="Validation failed"):

@@ -170,7 +170,7 @@ def passages(text: str) -> str:
         Hit(name, Chunk(first_line=1, last_line=9, text=each), 1.0)
         for name, each in (("a.md", text), ("b.md", AFTER))
     )
-    return found_text(SearchResult(hits, {}, 0, complete=True), "query")
+    return found_text(SearchResult(hits, 0, len(hits), (), {}, 0, complete=True), "query")
 
 
 def page(text: str) -> str:

@@ -16,7 +16,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 TRAINING_DATA = sorted((ROOT / "parl" / "data").rglob("*.txt"))
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/*.md")])
 DATA_FOLDERS = {
+    *(f"prefect_swarm/{page.parent.relative_to(ROOT).as_posix()}" for page in PAGES),
     "prefect_swarm/memory/personas/shipped",
     "prefect_swarm/parl/adapters",
     "prefect_swarm/report/templates",
@@ -150,6 +152,13 @@ def test_the_wheel_holds_the_training_data(contents: set[str]) -> None:
     texts = {f"prefect_swarm/{path.relative_to(ROOT).as_posix()}" for path in TRAINING_DATA}
     assert texts
     assert texts <= contents
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_pages_that_the_command_shows(contents: set[str]) -> None:
+    pages = {f"prefect_swarm/{page.relative_to(ROOT).as_posix()}" for page in PAGES}
+    assert pages
+    assert pages <= contents
 
 
 @pytest.mark.slow

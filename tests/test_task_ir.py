@@ -12,6 +12,7 @@ from prefect_swarm.plan.bounds import Range, extents, total
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.expand import instances_of
 from prefect_swarm.plan.items import item_of
+from prefect_swarm.plan.output import Output
 from prefect_swarm.plan.program import ForEach
 from prefect_swarm.plan.task_ir import (
     MAX_ITEMS,
@@ -400,3 +401,34 @@ def test_every_other_agent_needs_creating() -> None:
         parse_plan(
             {"objective": "x", "agents": [created], "steps": [{**ANY_STEP, "agent": "anybody"}]}
         )
+
+
+def test_a_pattern_is_mapped_over_the_inputs_that_it_fits() -> None:
+    ir = TaskIR.from_items(
+        "Extract the total",
+        "*.pdf",
+        output=Output(kind="json"),
+        gates=["+json"],
+        inputs=["rates.md"],
+        optional=True,
+        tools=["python"],
+        collect="table",
+    )
+    first, second = ir.steps
+    assert first.for_each is not None
+    assert (first.for_each.items, first.for_each.max_items) == ("*.pdf", 1000)
+    assert (first.for_each.at_least, first.inputs, first.gates) == (1, ("rates.md",), ("+json",))
+    assert (first.output.kind, ir.agents[0].tools) == ("json", ("python",))
+    assert (second.collect, second.depends_on, ir.final_step) == ("table", ("S1",), "S2")
+    assert ir.objective == "Extract the total (each of *.pdf)"
+
+
+def test_the_name_of_an_input_is_mapped_over_its_rows() -> None:
+    (step,) = TaskIR.from_items("Write to {item.name}", "people.csv").steps
+    assert step.for_each is not None
+    assert (step.for_each.items, step.for_each.max_items) == ("people.csv", MAX_ITEMS)
+
+
+def test_items_are_joined_in_one_way() -> None:
+    with pytest.raises(PlanError, match="Both join and collect"):
+        TaskIR.from_items("Sum up", "*", join="Compare", collect="list")

@@ -26,9 +26,10 @@ from ..quoting import quoted
 from ..store.approvals import Approvals
 from ..store.attempt import ToolCall
 from ..store.protocol import RunStore
-from ..store.question import Answer
+from ..store.question import Answer, Question
 from ..text import whole_characters
 from .catalogue import is_acting, is_idempotent
+from .elicitation import CallReplies, Elicited, ElicitedError, replying
 from .journal import (
     CallJournal,
     CallKey,
@@ -38,6 +39,7 @@ from .journal import (
     LeftOut,
     Messages,
     Reserved,
+    TakenBack,
     conversation_of,
     last_call_keys,
     tools_astray,
@@ -111,6 +113,12 @@ class JournaledCalls:
     )
     _answers: dict[CallKey, Answer] = field(init=False, default_factory=dict[CallKey, Answer])
     _started: set[CallKey] = field(init=False, default_factory=set[CallKey])
+    _wishes: dict[CallKey, WantedCall] = field(
+        init=False, default_factory=dict[CallKey, WantedCall]
+    )
+    _making: int = field(init=False, default=0)
+    _made: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _elicited: list[Question] = field(init=False, default_factory=list[Question])
 
     def __post_init__(self) -> None:
         self._before = self.journal.read()
@@ -195,7 +203,8 @@ class JournaledCalls:
             untaken: Positions of the calls that aren't made, since their arguments fit no tool.
 
         Raises:
-            ApprovalNeededError: A person has to be asked first; no call of the answer was begun.
+            ApprovalNeededError: A person has to be asked first, and none of the answer's calls was
+                begun; or its server asks something, and all that were begun are over.
             StorageError: The call can't be written down, so it isn't made.
             ToolFailed: It failed, or isn't made; the model reads why.
             UncertainCallError: One of the answer's may have been made already.
@@ -238,9 +247,7 @@ class JournaledCalls:
             if part.tool_name in tools and position not in untaken and key not in self._verdicts
         ]
         answers = {
-            call.key: answer
-            for call in wanted
-            if (answer := approvals.decision(call.question, call.subject(self.step, self._before)))
+            call.key: answer for call in wanted if (answer := self._decision(call, approvals))
         }
         verdicts: dict[CallKey, CallVerdict] = {
             call.key: verdict_on(call, self._before, self.rules, answers.get(call.key))
@@ -253,16 +260,18 @@ class JournaledCalls:
         ]
         asked = [approvals.ask(q.model_copy(update={"at": self.clock()})) for q in questions]
         if asked:
-            raise ApprovalNeededError(
-                f"{self.step} waits for a person: {'; '.join(q.title for q in asked)}",
-                f"Decide with: prefect-swarm approve {self.run.run_id} {self.step}",
-                tuple(question.id for question in asked),
-            )
+            raise self._approval_needed(asked)
         for call in wanted:
             if verdicts[call.key] == "uncertain":
                 raise _uncertain(self.step, self.run, call, self._before)
         self._verdicts |= verdicts
         self._answers |= answers
+        self._wishes |= {call.key: call for call in wanted}
+
+    def _decision(self, call: WantedCall, approvals: Approvals) -> Answer | None:
+        subject = call.subject(self.step, self._before)
+        taken_back_at = self._before.taken_back.get(call.key, 0.0)
+        return approvals.decision(call.question, subject, taken_back_at)
 
     def _wanted(
         self,
@@ -276,7 +285,8 @@ class JournaledCalls:
         question = f"{self.tag}.{key.ordinal}" + (f".again{earlier}" if earlier else "")
         shown = arguments_of(part)
         call = WantedCall(key, definition, question, shown, toolset, server)
-        if approvals.was_used(question, call.subject(self.step, self._before)):
+        taken_back_at = self._before.taken_back.get(key, 0.0)
+        if approvals.was_used(question, call.subject(self.step, self._before), taken_back_at):
             # The journal has lost what came of it.
             call = replace(call, was_approved=True)
         return call
@@ -290,6 +300,8 @@ class JournaledCalls:
         tool: ToolDefinition,
         make: Callable[[], Awaitable[object]],
     ) -> ForModel:
+        once = is_acting(tool) and not is_idempotent(tool)
+        replies = self._replies(key)
         async with turn_at(server, self.limits.at_once):
             if key in self._started:
                 raise UncertainCallError(f"{self.step}: {key.tool} was begun already.")
@@ -298,13 +310,26 @@ class JournaledCalls:
             reservation = Reserved(
                 at=started, key=key, toolset=shown.toolset, arguments=arguments_of(part)
             )
-            self.journal.begin(reservation, once=is_acting(tool) and not is_idempotent(tool))
+            self.journal.begin(reservation, once=once)
             if (answer := self._answers.get(key)) is not None:
                 Approvals(self.run).use(answer, started)
             shown = shown.model_copy(update={"started_at": started})
             self.on_call(shown)
-            text, failed, pictures = await self._outcome(shown, make)
-            text = whole_characters(text)
+            self._making += 1
+            outcome = None
+            try:
+                with replying(replies):
+                    outcome = await self._outcome(shown, make)
+            except ElicitedError as error:
+                self.journal.take_back(TakenBack(at=self.clock(), key=key), once=once)
+                self._ask(replies, error.elicited)
+            finally:
+                self._making -= 1
+                self._made.set()
+        if outcome is None:
+            raise await self._needed()
+        text, failed, pictures = outcome
+        text = whole_characters("\n\n".join([text, *replies.notes]))
         ended = Committed(
             at=self.clock(),
             key=key,
@@ -324,6 +349,35 @@ class JournaledCalls:
             raise ToolFailed(quoted(ended.result))
         return self._for_model(ended)
 
+    def _replies(self, key: CallKey) -> CallReplies:
+        return CallReplies(
+            Approvals(self.run),
+            self._wishes[key],
+            f"{self.tag}.{key.ordinal}.asks",
+            self.step,
+            self.attempt,
+            can_ask=self.rules.can_ask,
+        )
+
+    def _ask(self, replies: CallReplies, elicited: Elicited) -> None:
+        """Ask a person what a server asks; its call is taken back."""
+        question = replies.question(elicited).model_copy(update={"at": self.clock()})
+        self._elicited.append(Approvals(self.run).ask(question))
+
+    async def _needed(self) -> ApprovalNeededError:
+        """Return what puts the attempt aside, once the other calls that were begun are over."""
+        while self._making:
+            self._made.clear()
+            await self._made.wait()
+        return self._approval_needed(self._elicited)
+
+    def _approval_needed(self, asked: Sequence[Question]) -> ApprovalNeededError:
+        return ApprovalNeededError(
+            f"{self.step} waits for a person: {'; '.join(q.title for q in asked)}",
+            f"Decide with: prefect-swarm approve {self.run.run_id} {self.step}",
+            tuple(question.id for question in asked),
+        )
+
     async def _outcome(
         self, shown: ToolCall, make: Callable[[], Awaitable[object]]
     ) -> tuple[str, bool, tuple[str, ...]]:
@@ -332,6 +386,8 @@ class JournaledCalls:
             async with asyncio.timeout(self.limits.seconds):
                 value = await make()
                 return result_text(value), False, PictureFiles(self.run).keep(value)
+        except ElicitedError:
+            raise
         except (ToolFailed, ModelRetry) as error:
             return error.message, True, ()
         except TimeoutError:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.contents import size
+from ..inputs.selection import FileSelection
 from ..memory.embedding import make_embedder
 from ..memory.protocols import Embedder, Vectors
 from ..quoting import PromptPart, Quote, with_quotes
@@ -41,6 +42,7 @@ __all__ = [
     "list_text",
     "page_text",
     "postings_of",
+    "ranked",
     "similar_names",
 ]
 
@@ -89,6 +91,36 @@ def joined_postings(several: Sequence[Postings]) -> Postings:
         np.concatenate([each.counts for each in several]),
         np.concatenate([each.lengths for each in several]),
     )
+
+
+_LEAST_SHARE = 1 / 3
+"""The share of the best part's score that a part has to have to count as found."""
+_REPEATED = 0.8
+"""What the score of each further part of a document is multiplied with, once more for each."""
+
+
+def ranked(scores: Vectors, names: Sequence[str]) -> list[int]:
+    """Return the indexes of the parts that fit, best first, spread over the documents.
+
+    A document's own parts stay in the order of their scores.
+
+    Args:
+        scores: The score of each part.
+        names: The document of each part.
+    """
+    if not len(scores):
+        return []
+    best = float(scores.max())
+    order = [int(n) for n in np.argsort(-scores, kind="stable")]
+    if best > 0:
+        order = [n for n in order if scores[n] >= best * _LEAST_SHARE]
+    seen = Counter[str]()
+    weighed: dict[int, float] = {}
+    for n in order:
+        score = float(scores[n])
+        weighed[n] = score * _REPEATED ** seen[names[n]] if score > 0 else score
+        seen[names[n]] += 1
+    return sorted(order, key=lambda n: -weighed[n])
 
 
 class LexicalIndex:
@@ -166,15 +198,20 @@ class Library:
     Safe from any number of threads; calls block.
     """
 
-    def __init__(self, folders: Sequence[Path], embedder: Embedder) -> None:
-        """Take resolved folders; nothing is read yet."""
+    def __init__(self, folders: Sequence[tuple[Path, FileSelection]], embedder: Embedder) -> None:
+        """Take resolved folders, each with what is taken of it; nothing is read yet."""
         self.folders = DocumentFolders(folders)
         self._embedder = embedder
         self._lock = Lock()
         self._index = self._joined((), True, {})
 
-    def search(self, query: str, limit: int) -> SearchResult:
-        """Return the parts that fit a question best.
+    def search(self, query: str, limit: int, skipped: int = 0) -> SearchResult:
+        """Return the parts that fit a question best, spread over the documents.
+
+        Args:
+            query: The question.
+            limit: The most parts.
+            skipped: How many better ones are left out, as on an earlier page.
 
         Raises:
             InputError: A folder can't be read.
@@ -182,11 +219,21 @@ class Library:
         """
         index = self._current()
         scores = self._scores(index, query)
-        best = [int(n) for n in np.argsort(-scores, kind="stable")[:limit]]
-        hits = [Hit(index.names[n], index.chunks[n], float(scores[n])) for n in best]
+        order = ranked(scores, index.names)
+        page = order[skipped : skipped + limit]
+        hits = [Hit(index.names[n], index.chunks[n], float(scores[n])) for n in page]
+        having = Counter(index.names[n] for n in order)
         unread = {d.name: i.unread for d, i in index.indexed.items() if i.unread}
         left_out = len(index.documents) - len(index.indexed)
-        return SearchResult(tuple(hits), MappingProxyType(unread), left_out, index.complete)
+        return SearchResult(
+            tuple(hits),
+            skipped,
+            len(order),
+            (*having.most_common(),),
+            MappingProxyType(unread),
+            left_out,
+            index.complete,
+        )
 
     def _scores(self, index: _Index, query: str) -> Vectors:
         lexical = index.lexical.scores(word_numbers(query))
@@ -259,8 +306,10 @@ class Library:
 
 
 @lru_cache(maxsize=4)
-def library_of(folders: tuple[Path, ...], embedder: str) -> Library:
-    """Return the library of some resolved folders, which all attempts of the process share.
+def library_of(folders: tuple[tuple[Path, FileSelection], ...], embedder: str) -> Library:
+    """Return the library of what is taken of some resolved folders.
+
+    All attempts of the process share it.
 
     Raises:
         InputError: There is no embedder of that name.
@@ -274,20 +323,43 @@ _NAMES = 200
 _PATTERN = 200
 _COMPARED = 2000
 _UNREAD_SHOWN = 3
+_SPREAD = 40
+"""Documents that are named with the number of their passages."""
 
 
 def found_text(result: SearchResult, query: str) -> str:
-    """Write what a search found: each part below its document's name and lines."""
-    parts: list[PromptPart] = [
-        Quote(
-            text=hit.chunk.text,
-            label=f"[{_shown(hit.name)}, lines {hit.chunk.first_line}-{hit.chunk.last_line}]",
-        )
-        for hit in result.hits
-    ]
-    if not parts:
-        parts = [f"Nothing was found for {one_line(query)!r}."]
-    return "\n\n".join(with_quotes([*parts, *_not_searched(result)], explained=False))
+    """Write what a search found: how many parts there are, and each below its document's name.
+
+    As many as a page has room for are shown, and how to go on.
+    """
+    if not result.hits:
+        nothing = f"Nothing was found for {one_line(query)!r}."
+        behind = f"[There are {plural(result.total, 'passage')}; these are behind the last one.]"
+        return "\n\n".join([behind if result.total else nothing, *_not_searched(result)])
+    shown: list[PromptPart] = []
+    room = _PAGE
+    for hit in result.hits:
+        room -= len(hit.chunk.text)
+        if room < 0 and shown:
+            break
+        lines = f"lines {hit.chunk.first_line}-{hit.chunk.last_line}"
+        shown.append(Quote(text=hit.chunk.text, label=f"[{_shown(hit.name)}, {lines}]"))
+    parts = [_extent_text(result, len(shown)), *shown, *_not_searched(result)]
+    return "\n\n".join(with_quotes(parts, explained=False))
+
+
+def _extent_text(result: SearchResult, shown: int) -> str:
+    """Say which of how many passages these are, of which documents, and how to go on."""
+    last = result.skipped + shown
+    of = plural(len(result.documents), "document")
+    lines = [f"[Passages {result.skipped + 1}-{last} of {result.total}, in {of}.]"]
+    if last < result.total:
+        lines[0] = f"{lines[0].removesuffix(']')} It goes on: offset={last}.]"
+    if not result.skipped and len(result.documents) > 1:
+        named = [f"{one_line(name, 100)} ({n})" for name, n in result.documents[:_SPREAD]]
+        more = len(result.documents) - _SPREAD
+        lines.append(f"[{', '.join(named)}{f', and {more:,} more' if more > 0 else ''}]")
+    return "\n".join(lines)
 
 
 def page_text(name: str, lines: Sequence[str], start: int, count: int) -> str:

@@ -17,6 +17,7 @@ from zlib import crc32
 from ..errors import InputError
 from ..files import file_problem
 from ..inputs.contents import MAX_FILE_BYTES, size, text_of
+from ..inputs.selection import FileSelection
 from ..text import clean
 from ..untrusted.opening import open_folder, open_plain, opened_folder
 
@@ -253,26 +254,39 @@ class SearchResult:
     """What a search found, and what it didn't look at.
 
     Attributes:
-        hits: Parts, best first.
+        hits: Parts, best first; those after the first of a document count less.
+        first: The number of the first of them, from 1.
+        total: How many parts fit in all.
+        documents: How many parts of each document fit, most first.
         unread: Why documents can't be read, by name.
         left_out: How many documents don't fit into the index.
         complete: Whether the folders have no more documents than are looked through.
     """
 
     hits: tuple[Hit, ...]
+    skipped: int
+    total: int
+    documents: tuple[tuple[str, int], ...]
     unread: Mapping[str, str]
     left_out: int
     complete: bool
 
 
-def files_below(root: Path) -> Iterator[FileState]:
+_ALL = FileSelection()
+
+
+def files_below(root: Path, selection: FileSelection = _ALL) -> Iterator[FileState]:
     """Yield the plain files of a folder and of those in it, sorted; links and hidden ones aren't.
+
+    Args:
+        root: The folder.
+        selection: Which of them are taken.
 
     Raises:
         OSError: The folder itself can't be read. What can't be read in it is left out.
     """
     with opened_folder(root) as folder:
-        yield from _walk(folder, ())
+        yield from _walk(folder, (), selection)
 
 
 def file_state(root: Path, parts: Sequence[str]) -> FileState:
@@ -315,7 +329,7 @@ def _require_plain(found: os.stat_result, parts: Sequence[str]) -> None:
         raise InputError(f"{'/'.join(parts)} is not a plain file.", "Use a name that list shows.")
 
 
-def _walk(folder: int, parts: tuple[str, ...]) -> Iterator[FileState]:
+def _walk(folder: int, parts: tuple[str, ...], selection: FileSelection) -> Iterator[FileState]:
     try:
         with os.scandir(folder) as entries:
             names = sorted(filter(is_shown, (entry.name for entry in entries)))
@@ -324,22 +338,27 @@ def _walk(folder: int, parts: tuple[str, ...]) -> Iterator[FileState]:
             raise
         return
     for name in names:
-        yield from _look(folder, name, (*parts, name))
+        yield from _look(folder, name, (*parts, name), selection)
 
 
-def _look(folder: int, name: str, parts: tuple[str, ...]) -> Iterator[FileState]:
+def _look(
+    folder: int, name: str, parts: tuple[str, ...], selection: FileSelection
+) -> Iterator[FileState]:
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISREG(found.st_mode):
-            yield _state(found, parts)
+            if selection.takes(parts):
+                yield _state(found, parts)
             return
         if not stat.S_ISDIR(found.st_mode) or len(parts) >= MAX_DEPTH:
+            return
+        if not selection.enters(parts):
             return
         inner = open_folder(folder, name)
     except OSError:
         return  # It went away, became a link, or isn't ours to read.
     try:
-        yield from _walk(inner, parts)
+        yield from _walk(inner, parts, selection)
     finally:
         os.close(inner)
 
@@ -365,9 +384,10 @@ _CACHED_LINES = 200_000
 class DocumentFolders:
     """The folders that a user named. Safe from any number of threads; calls block."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        """Take the folders, resolved; nothing is read yet."""
-        self.folders = tuple(folders)
+    def __init__(self, folders: Sequence[tuple[Path, FileSelection]]) -> None:
+        """Take the folders, resolved, each with what is taken of it; nothing is read yet."""
+        self.folders = tuple(folder for folder, _ in folders)
+        self._selections = tuple(selection for _, selection in folders)
         self.labels = folder_labels(self.folders)
         self._lock = Lock()
         self._cached: OrderedDict[Document, list[str]] = OrderedDict()
@@ -408,6 +428,8 @@ class DocumentFolders:
             OSError: There is no such document, or it can't be read.
         """
         folder, parts = self._place(name)
+        if not self._selections[folder].takes(parts):
+            raise InputError(f"{name!r} names no document.", "Use a name that list shows.")
         state = file_state(self.folders[folder], parts)
         return Document("/".join(filter(None, [self.labels[folder], *parts])), folder, state)
 
@@ -424,7 +446,7 @@ class DocumentFolders:
     def _documents(self) -> Iterator[Document]:
         for number, (folder, label) in enumerate(zip(self.folders, self.labels, strict=True)):
             try:
-                for state in files_below(folder):
+                for state in files_below(folder, self._selections[number]):
                     path = "/".join(state.parts)
                     yield Document(f"{label}/{path}" if label else path, number, state)
             except OSError as error:

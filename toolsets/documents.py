@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from pydantic_ai.exceptions import ToolFailed
@@ -16,14 +15,16 @@ from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from ..errors import InputError, MemoryStoreError, ToolsetError
+from ..inputs.folders import selected_folders
 from .catalogue import Toolset, ToolsetUse, marked
 from .document_library import Library, found_text, library_of, list_text, page_text, similar_names
-from .document_reading import parts_of
+from .document_reading import files_below, parts_of
 
 __all__ = ["DocumentsSource"]
 
 
 _MOST_HITS = 20
+_MOST_SKIPPED = 1_000_000
 _MOST_LINES = 500
 _QUERY = 2000
 _THREADS = 4
@@ -38,7 +39,8 @@ class DocumentsSource:
     """Documents in folders: text, Markdown, CSV, JSON and PDF, as they are when a call is made.
 
     Attributes:
-        folders: Paths of folders. Nothing outside of them is read: links are not followed.
+        folders: Paths of folders and files, patterns such as `papers/**/*.pdf`, and behind `!`
+            patterns of what isn't taken. Nothing else is read: links are not followed.
         embedder: What searches by meaning; see `make_embedder`.
     """
 
@@ -49,7 +51,7 @@ class DocumentsSource:
     @property
     def about(self) -> str:
         """What plans are shown of it."""
-        names = ", ".join(Path(folder).expanduser().resolve().name for folder in self.folders)
+        names = ", ".join(folder.name for folder, _ in selected_folders(self.folders))
         return f"Searches, lists and opens the user's documents in {names}."
 
     @property
@@ -64,16 +66,23 @@ class DocumentsSource:
             ToolsetError: There is none, or it can't be read.
             InputError: There is no embedder of that name.
         """
-        if not self.folders:
+        folders = selected_folders(self.folders)
+        if not folders:
             raise ToolsetError("The toolset documents has no folders.", "Give --documents FOLDER.")
-        for folder in self.folders:
+        for folder, selection in folders:
             try:
-                os.scandir(Path(folder).expanduser()).close()
+                first = next(files_below(folder, selection), None)
             except OSError as error:
                 why = error.strerror or error
                 raise ToolsetError(
                     f"The folder of documents {folder} can't be read: {why}.", "Check the path."
                 ) from None
+            if first is None and selection.patterns:
+                patterns = " and ".join(selection.patterns)
+                raise ToolsetError(
+                    f"No document in {folder} fits {patterns}.",
+                    "Put a pattern into quotation marks; ** stands for any folders.",
+                )
         self._library()
 
     def toolset(self, use: ToolsetUse) -> Toolset:  # noqa: ARG002 - all attempts see the same
@@ -87,20 +96,23 @@ class DocumentsSource:
         return _toolset(self._library())
 
     def _library(self) -> Library:
-        folders = tuple(Path(folder).expanduser().resolve() for folder in self.folders)
-        return library_of(tuple(dict.fromkeys(folders)), self.embedder)
+        return library_of(selected_folders(self.folders), self.embedder)
 
 
 def _toolset(library: Library) -> FunctionToolset[None]:
-    async def search(query: str, limit: int = 5) -> str:
+    async def search(query: str, limit: int = 5, offset: int = 0) -> str:
         """Search the documents; returns passages, each with its document's name and lines.
+
+        It says how many passages there are in all, and in which documents.
 
         Args:
             query: What is looked for: words, names or numbers that it has, or what it is about.
-            limit: How many passages, at most 20.
+            limit: How many passages, at most 20; an answer may have room for fewer.
+            offset: How many of the best are passed over: to go on where an answer ended.
         """
         most = max(1, min(limit, _MOST_HITS))
-        return found_text(await _aside(library.search, query[:_QUERY], most), query)
+        skipped = max(0, min(offset, _MOST_SKIPPED))
+        return found_text(await _aside(library.search, query[:_QUERY], most, skipped), query)
 
     async def open_document(name: str, start_line: int = 1, lines: int = 200) -> str:
         """Read some lines of a document.

@@ -30,6 +30,7 @@ __all__ = [
     "LeftOut",
     "Messages",
     "Reserved",
+    "TakenBack",
     "call_keys",
     "conversation_of",
     "last_call_keys",
@@ -100,6 +101,14 @@ class Committed(Frozen):
     seconds: float = 0.0
 
 
+class TakenBack(Frozen):
+    """A call that was begun counts as not made: its server asks its user something first."""
+
+    kind: Literal["taken_back"] = "taken_back"
+    at: float
+    key: CallKey
+
+
 class LeftOut(Frozen):
     """What a model is not sent of its conversation any more.
 
@@ -139,7 +148,7 @@ class Compacted(Frozen):
     usage: Usage = Usage()
 
 
-Entry = Messages | Reserved | Committed | Compacted
+Entry = Messages | Reserved | Committed | TakenBack | Compacted
 _ENTRY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Discriminator("kind")])
 
 
@@ -151,7 +160,9 @@ class JournalState:
         messages: The conversation up to the last answer, as pydantic-ai writes it.
         compactions: What was left out of it before requests, in their order.
         committed: Results by their calls.
-        reserved: How often each call was begun, those that came to an end among them.
+        reserved: How often each call was begun, those that came to an end among them; what was
+            taken back isn't.
+        taken_back: When calls were last taken back.
         toolsets: The toolsets of the calls that were begun.
         called: The toolsets of the tools that answers call, by the names that the model was given.
         astray: Tools of calls that may have been made and that the conversation doesn't have:
@@ -163,6 +174,7 @@ class JournalState:
     compactions: list[Compacted] = field(default_factory=list[Compacted])
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
     reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
+    taken_back: dict[CallKey, float] = field(default_factory=dict[CallKey, float])
     toolsets: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
     called: dict[str, str] = field(default_factory=dict[str, str])
     astray: frozenset[str] = frozenset()
@@ -214,7 +226,7 @@ def _keys(answer: ModelResponse, made: int) -> list[CallKey]:
 def tools_astray(state: JournalState, messages: Iterable[ModelMessage]) -> frozenset[str]:
     """Return the tools of calls that a journal has and its conversation doesn't."""
     known = {key for keys in call_keys(messages) for key in keys}
-    calls = {*state.reserved, *state.committed}
+    calls = {*+state.reserved, *state.committed}
     return frozenset(key.tool for key in calls - known)
 
 
@@ -262,6 +274,9 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
                 state.called[entry.key.tool] = entry.toolset
             case Committed():
                 state.committed.setdefault(entry.key, entry)
+            case TakenBack():
+                state.reserved[entry.key] -= 1
+                state.taken_back[entry.key] = entry.at
             case Compacted():
                 state.compactions.append(entry)
     return state
@@ -309,6 +324,16 @@ class CallJournal:
         if once:
             self._run.append_call("begun", self._name, entry)
 
+    def take_back(self, entry: TakenBack, *, once: bool) -> None:
+        """Write down that a call that was begun is not made; it is if only one file says so.
+
+        Raises:
+            StorageError: As `write` has it.
+        """
+        if once:
+            self._run.append_call("begun", self._name, entry)
+        self.write(entry)
+
     def lost_before(self) -> frozenset[str]:
         """Return the tools of calls that earlier attempts of the step began and know no more of.
 
@@ -321,7 +346,7 @@ class CallJournal:
             if its_step == step and its_number < number:
                 reservations, _ = _reservations(self._lines("begun", name))
                 state = state_of(_entries(self._lines("calls", name))[0])
-                lost = reservations.keys() - state.reserved.keys() - state.committed.keys()
+                lost = (+reservations).keys() - state.reserved.keys() - state.committed.keys()
                 astray = tools_astray(state, conversation_of(state))
                 found |= {key.tool for key in lost} | astray
         return frozenset(found)
@@ -380,7 +405,7 @@ def _entries(lines: Iterable[str]) -> tuple[list[Entry], int]:
 def _reservations(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
     """Return how often each call was begun, and how many lines say no more which one."""
     entries, broken = _entries(lines)
-    return Counter(entry.key for entry in entries if isinstance(entry, Reserved)), broken
+    return state_of(entries).reserved, broken
 
 
 _ATTEMPT = re.compile(r"(?P<step>.+?)\.(?P<number>[0-9]+)(?:\.[0-9]+)?-[^-]*")

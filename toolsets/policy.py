@@ -32,6 +32,7 @@ __all__ = [
     "is_doubtful",
     "question_about",
     "repeats",
+    "shown_arguments",
     "verdict_on",
 ]
 
@@ -165,10 +166,12 @@ class AttemptRules:
         most: Calls that it may make.
         asks: Whether a person is asked about what acts, and about what may have been made already;
             about a tool that needs it, they always are.
+        can_ask: Whether a person can be asked at all, such as what a server wants of its user.
     """
 
     most: int
     asks: bool = False
+    can_ask: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +279,7 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
 
 def _said_about(wanted: WantedCall, step: str, attempt: int) -> Iterator[str]:
     """Say what is called: the arguments first and whole, and last what its server says of it."""
-    yield fenced(_shown(wanted.arguments), "json", columns=_COLUMNS)
+    yield fenced(shown_arguments(wanted.arguments), "json", columns=_COLUMNS)
     server = f" of {plain_words(wanted.server)}" if wanted.server else ""
     call = f"call {wanted.key.ordinal} of attempt {attempt} of {step}"
     name = wanted.key.tool
@@ -291,7 +294,7 @@ def _said_about(wanted: WantedCall, step: str, attempt: int) -> Iterator[str]:
         yield fenced(" ".join(words), columns=_COLUMNS)
 
 
-def _shown(arguments: str) -> str:
+def shown_arguments(arguments: str) -> str:
     """Return a call's arguments as JSON in lines, with nothing hidden in it."""
     try:
         text = json.dumps(_decoded(arguments), indent=2, ensure_ascii=False)

@@ -26,6 +26,7 @@ from ..gates.sandbox import Program, ProgramResult, SandboxLimits, backend_kind,
 from ..gates.sandbox.confinement import package_folders
 from ..gates.sandbox.launcher.wire import unpack_from
 from ..inputs.contents import size
+from ..inputs.pictures import picture_of, without_pictures
 from ..quoting import PromptPart, Quote, with_quotes
 from ..text import clean, one_line, whole_characters
 from .catalogue import Toolset, ToolsetUse, marked
@@ -130,7 +131,7 @@ def program_of(
         "guest.py": _GUEST.read_bytes(),
         "job.json": json.dumps(job).encode(),
         **{f"work/{path}": data for path, data in files.items()},
-        **{f"work/{path}": text.encode() for path, text in inputs.items()},
+        **{f"work/{path}": _data(text) for path, text in inputs.items()},
     }
     if state:
         given[_STATE] = state
@@ -138,6 +139,12 @@ def program_of(
     # `sitecustomize` from being run.
     argv = ("python", "-P", "-s", "-S", "-B", "guest.py")
     return Program(argv, given, keep=(_RESULT,))
+
+
+def _data(text: str) -> bytes:
+    """Return what a file holds: a picture's own data, and of a text with some their labels."""
+    picture = picture_of(text)
+    return without_pictures(text).encode() if picture is None else picture.data
 
 
 def input_paths(texts: Mapping[str, str]) -> dict[str, str]:

@@ -45,6 +45,7 @@ __all__ = [
     "pictures_in",
     "restored",
     "result_text",
+    "stored_picture",
     "text_of",
     "wanted_call",
 ]
@@ -66,6 +67,12 @@ def picture_of(content: BinaryContent) -> BinaryImage | None:
     kind = _kind(content.data)
     if kind is None or len(content.data) > MOST_BYTES or _is_wide(content.data, kind):
         return None
+    return stored_picture(BinaryContent(content.data, media_type=kind))
+
+
+def stored_picture(content: BinaryContent) -> BinaryImage:
+    """Return a picture under the name that the run's folder has it by; its kind is known."""
+    kind = content.media_type
     name = f"{_NAME}{sha256(content.data).hexdigest()[:16]}.{_ENDS[kind]}"
     return BinaryImage(data=content.data, media_type=kind, identifier=name)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import BinaryContent
@@ -14,12 +17,13 @@ from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
 from ..errors import InputError, ToolsetError
-from ..inputs.contents import text_of
+from ..inputs.contents import plain_name, text_of, texts_of
+from ..inputs.reading import named_texts
 from ..quoting import PromptPart, Quote, with_quotes
 from ..text import clean, one_line
 from .catalogue import Toolset, ToolsetUse, marked
 
-__all__ = ["WebSource", "failure_text", "page_text", "results_text"]
+__all__ = ["WebSource", "failure_text", "page_text", "read_pages", "results_text"]
 
 
 _PAGE = 12_000
@@ -134,22 +138,96 @@ class WebSource:
         return FunctionToolset([Tool(search, metadata=read), Tool(fetch, metadata=read)])
 
 
+async def read_pages(urls: Sequence[str], patience_s: float = _PATIENCE_S) -> dict[str, str]:
+    """Return pages as inputs of a run, named by their hosts and paths.
+
+    A page is Markdown, a PDF, a picture and what an office program wrote as such a file is.
+    Addresses that aren't public are refused, as for the toolset.
+
+    Args:
+        urls: Their addresses, with http:// or https://.
+        patience_s: Seconds that each may take.
+
+    Raises:
+        InputError: One can't be had, or is nothing that a model can be given.
+        ToolsetError: The packages of the extra `web` aren't installed.
+    """
+    get = _fetching()
+    inputs: dict[str, str] = {}
+    for url in dict.fromkeys(urls):
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError(
+                f"{one_line(url, 200)!r} is not the address of a page.",
+                "Write it with https://, or give a file by --file.",
+            )
+        try:
+            found = await _within(get(url), patience_s, f"Fetching {one_line(url, 200)}")
+        except ToolFailed as error:
+            raise InputError(
+                f"{error.message}", "Check the address, or save the page and give the file."
+            ) from None
+        name = plain_name(f"{parts.hostname}{unquote(parts.path).rstrip('/')}", inputs)
+        inputs |= named_texts(name, await asyncio.to_thread(_input_of, url, parts.path, found))
+    return inputs
+
+
+def _input_of(url: str, path: str, found: object) -> dict[str, str]:
+    called = f"page {one_line(url, 200)}"
+    if isinstance(found, BinaryContent):
+        # By the end of its name a server may say what a file is, where its type says nothing.
+        suffix = _SUFFIXES.get(found.media_type, PurePosixPath(path).suffix)
+        return texts_of(found.data, f"{one_line(url, 200)}{suffix}", "page")
+    page = cast("Mapping[str, str]", found)
+    text = clean(page["content"]).strip()
+    if text.startswith(_JSON_BLOCK) and text.endswith("\n```"):
+        text = text.removeprefix(_JSON_BLOCK).removesuffix("\n```")
+    if not text:
+        raise InputError(f"The {called} has no text.", "Save it in a browser, and give the file.")
+    title = _line(page["title"], _TITLE)
+    return {"": text if not title or title in text[:_TITLE_WITHIN] else f"# {title}\n\n{text}"}
+
+
+_JSON_BLOCK = "```json\n"
+_TITLE_WITHIN = 400
+_OPEN_XML = "application/vnd.openxmlformats-officedocument."
+_SUFFIXES = {
+    f"{_OPEN_XML}wordprocessingml.document": ".docx",
+    f"{_OPEN_XML}presentationml.presentation": ".pptx",
+    f"{_OPEN_XML}spreadsheetml.sheet": ".xlsx",
+    "application/epub+zip": ".epub",
+}
+
+
 def _tools(search_client: Any) -> tuple[Found, Found]:
+    get = _fetching()
+    with _of_extra():
+        from pydantic_ai.common_tools import duckduckgo
+    client = search_client or _default_client()
+    search_tool: Any = cast("Any", duckduckgo).duckduckgo_search_tool
+    searching: Any = search_tool(client, _MOST_RESULTS)
+    return searching.function, get
+
+
+def _fetching() -> Found:
+    with _of_extra():
+        from pydantic_ai.common_tools import web_fetch
+    # Pages are cut here, where it can be said how to go on.
+    fetching: Any = web_fetch.web_fetch_tool(
+        max_content_length=None, timeout=_CONNECTION_S, max_download_bytes=_PAGE_BYTES
+    )
+    return fetching.function
+
+
+@contextmanager
+def _of_extra() -> Generator[None]:
     try:
-        from pydantic_ai.common_tools import duckduckgo, web_fetch
+        yield
     except ImportError as error:
         raise ToolsetError(
             f"The toolset web needs packages that aren't installed: {error.name or error}.",
             "Type: pip install 'prefect-swarm[web]'",
         ) from error
-    client = search_client or _default_client()
-    search_tool: Any = cast("Any", duckduckgo).duckduckgo_search_tool
-    searching: Any = search_tool(client, _MOST_RESULTS)
-    # Pages are cut here, where it can be said how to go on.
-    fetching: Any = web_fetch.web_fetch_tool(
-        max_content_length=None, timeout=_CONNECTION_S, max_download_bytes=_PAGE_BYTES
-    )
-    return searching.function, fetching.function
 
 
 def _default_client() -> Any:

@@ -262,6 +262,7 @@ def request_tracing() -> InstrumentationSettings | None:
     return InstrumentationSettings(
         tracer_provider=provider,
         include_content=shown,
-        include_binary_content=shown,
+        # A picture is megabytes, and what collects spans takes a few kilobytes of each.
+        include_binary_content=False,
         include_model_request_parameters=shown,
     )

@@ -238,7 +238,7 @@ def _extras(package: str) -> list[str]:
 _LOGIN_FIX = (
     "Set a login, user:password, as PREFECT_SERVER_API_AUTH_STRING where it starts and as "
     "PREFECT_API_AUTH_STRING where it is used. Or put a proxy with a login before it, and keep "
-    "others off its network (docs/how-to/approval.md)."
+    "others off its network (`prefect-swarm docs approval`)."
 )
 _PAGES = ", and so may any web page in a browser there"
 

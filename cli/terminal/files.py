@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from ...errors import InputError, StorageError
 from ...files import READABLE, file_problem, storage_error, write_atomically
 from ...gates.python.layout import file_blocks
-from ...plan.collect import COLLECTED_KINDS
-from ...plan.ids import parse_id, root_of
-from ...plan.output import SUFFIXES, OutputKind
-from ...plan.task_ir import Step, final_step
+from ...plan.ids import root_of
+from ...plan.made import MADE_SUFFIXES, Made, is_instance, made_by
+from ...plan.task_ir import final_step
 from ...store.result import SwarmResult
 from ...store.step import StepState
 
@@ -75,60 +73,18 @@ def artifact_files(
         outputs: The whole outputs of its steps, by their ids.
         is_json: Whether the answer was asked for as JSON.
     """
-    lists = {step.parent for step in result.steps if _is_instance(step.id)}
+    lists = {step.parent for step in result.steps if is_instance(step.id)}
     files: dict[str, str] = {}
     last = result.plan.final_step or final_step(result.plan.steps)
     if result.answer.strip():
         is_last = last is not None and outputs.get(last, "").strip() == result.answer.strip()
-        made = _made(result.plan.steps, last, lists) if last is not None and is_last else "text"
-        files[f"answer{'.json' if is_json else _SUFFIXES[made]}"] = result.answer
+        made = made_by(result.plan.steps, last, lists) if last is not None and is_last else "text"
+        files[f"answer{'.json' if is_json else MADE_SUFFIXES[made]}"] = result.answer
     for step in result.steps:
         if step.id in outputs:
-            made = _made(result.plan.steps, step.id, lists)
+            made = made_by(result.plan.steps, step.id, lists)
             files |= _artifact(step, made, outputs[step.id])
     return files
-
-
-_Made = OutputKind | Literal["table"]
-_SUFFIXES: Mapping[_Made, str] = {**SUFFIXES, "table": ".csv"}
-
-
-def _is_instance(step: str) -> bool:
-    level = parse_id(step)[-1]
-    return bool(level.items) and not level.round
-
-
-def _made(steps: Sequence[Step], name: str, lists: Collection[str]) -> _Made:
-    """Return what a step or a member makes: the kind of its output, or a table.
-
-    Args:
-        steps: The steps of the plan.
-        name: The id.
-        lists: Ids of what has instances.
-    """
-    *around, level = parse_id(name)
-    for each in around:
-        inner = _named(steps, each.step)
-        steps = inner.plan.steps if inner is not None and inner.plan is not None else ()
-    step = _named(steps, level.step)
-    if step is None:
-        return "text"
-    made: _Made = step.output.kind
-    if step.collect is not None:
-        made = "table" if step.collect == "table" else COLLECTED_KINDS[step.collect]
-    elif step.plan is not None:
-        last = step.plan.final_step or final_step(step.plan.steps)
-        made = _made(step.plan.steps, last, ()) if last is not None else "text"
-    if step.repeat is not None and step.repeat.until == "no_new_items" and not level.round:
-        made = "json"
-    if name in lists or (step.for_each is not None and not level.items):
-        # Outputs of instances are joined to a list where they are JSON, and to a text where not.
-        return "json" if made == "json" else "text"
-    return made
-
-
-def _named(steps: Iterable[Step], name: str) -> Step | None:
-    return next((step for step in steps if step.id == name), None)
 
 
 def extra_files(
@@ -156,13 +112,13 @@ def _name(step: StepState) -> str:
     return f"{root_of(step.id)}/{name}" if step.parent else name
 
 
-def _artifact(step: StepState, made: _Made, text: str) -> dict[str, str]:
+def _artifact(step: StepState, made: Made, text: str) -> dict[str, str]:
     name = _name(step)
     if made == "files":
         paths = {block.path: block.text for block in file_blocks(text).files}
         if paths and all(map(_is_inside, paths)):
             return {f"{name}/{path}": content for path, content in paths.items()}
-    return {f"{name}{_SUFFIXES[made]}": text}
+    return {f"{name}{MADE_SUFFIXES[made]}": text}
 
 
 def _is_inside(path: str) -> bool:

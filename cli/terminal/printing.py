@@ -154,12 +154,28 @@ def print_text(text: str) -> None:
         print(visible(text))  # noqa: T201 - the command's own output
 
 
-def print_artifact(text: str) -> None:
+def print_artifact(text: str, *, is_markdown: bool = False) -> None:
     """Print what a run made: a person at a terminal reads it, a pipe or a file gets it as it is."""
-    if sys.stdout.isatty():
-        print_text(text.strip())
-    else:
+    if not sys.stdout.isatty():
         print(text)  # noqa: T201 - the command's own output
+    elif is_markdown:
+        print_markdown(text)
+    else:
+        print_text(text.strip())
+
+
+def print_markdown(text: str) -> None:
+    """Print Markdown that someone else wrote: drawn on a terminal, else in its own lines.
+
+    What is hidden in it is shown as escapes. Links and images show where they lead, and HTML is
+    text.
+    """
+    if sys.stdout.isatty():
+        from .markdown import drawn
+
+        console().print(drawn(visible(text).strip()))
+    else:
+        print_text(text)
 
 
 def drawable(line: str) -> str:
@@ -344,13 +360,20 @@ def _print_block(block: Block, view: RunView) -> None:
         case Figures(figures):
             rows = [(each.name, each.value, each.meaning) for each in figures]
             print_table(("Figure", "Value", "Meaning"), rows, right=_RIGHT)
-        case Quoted(text, _, left_out):
-            print_text(text)
-            if left_out:
-                print_text(f"[{left_out:,} more characters]")
+        case Quoted():
+            _print_quoted(block)
         case Drawing():
             for line in _chart(view):
                 print_text(drawable(line))
+
+
+def _print_quoted(block: Quoted) -> None:
+    if block.language == "markdown":
+        print_markdown(block.text)
+    else:
+        print_text(block.text)
+    if block.left_out:
+        print_text(f"[{block.left_out:,} more characters]")
 
 
 def _print_table(block: Table) -> None:

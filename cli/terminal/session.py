@@ -15,6 +15,7 @@ from rich.console import Console
 from ...errors import InputError, RunCancelledError, exit_code_of_status
 from ...flows.control import AskPerson, controlled
 from ...flows.prefect_io.temporary_server import Server, prefect_server
+from ...store.losses import lost_of, lost_words, repeat_command
 from ...store.result import RunFailedError, SwarmResult
 from ...text import one_line, visible
 from ..process import spinner_name
@@ -111,6 +112,7 @@ def run_and_report(
     *,
     as_json: bool,
     as_events: bool = False,
+    verbose: bool = False,
     before: Callable[[], Coroutine[Any, Any, None]] | None = None,
     after: Callable[[SwarmResult], None] | None = None,
 ) -> int:
@@ -121,6 +123,7 @@ def run_and_report(
         start: Imports what is needed, which takes seconds, and returns what starts the run.
         as_json: Print the result as JSON and nothing else.
         as_events: Print the run's events as lines of JSON and nothing else.
+        verbose: Also say at the end what the memory did.
         before: Is done once the server is there, before anything is shown.
         after: Is done with the result once it is shown.
     """
@@ -138,11 +141,12 @@ def run_and_report(
         print_json(result)
     elif not as_events:
         link = None if server.process else _link(result)
-        print_summary(result, link, look_closer=result.status == "completed")
+        look_closer = result.status == "completed"
+        print_summary(result, link, look_closer=look_closer, verbose=verbose)
     _say_trouble(result)
     if after is not None:
         after(result)
-    return exit_code_of_status(result.status)
+    return exit_code_of_status(result.status, is_whole=not result.failures)
 
 
 def _screen(title: str, *, as_events: bool) -> LiveScreen | PlainScreen | JsonScreen:
@@ -188,11 +192,18 @@ def _person(screen: LiveScreen | PlainScreen | JsonScreen) -> AskPerson | None:
 
 
 def _say_trouble(result: SwarmResult) -> None:
+    lost = () if result.status == "failed" else lost_of(result.steps)
     if result.status == "completed":
+        if lost:
+            typer.secho(f"Completed, with {lost_words(lost)}.", err=True, fg="yellow")
+            say(f"  To do them again: {repeat_command(result.run_id, result.status)}")
         return
     what = "Failed" if result.status == "failed" else "Partly completed"
     typer.secho(f"{what}: {one_line(result.problem, 600)}", err=True, fg="red")
     say(f"  Look closer: prefect-swarm inspect {result.run_id} --step {example_step(result)}")
+    if lost:
+        again = repeat_command(result.run_id, result.status)
+        say(f"  {lost_words(lost)}. To do them again: {again}")
 
 
 def _cancelled(interruption: Interruption, run_id: str) -> RunCancelledError:

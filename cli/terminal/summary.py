@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from ...errors import InputError, RunDamagedError
 from ...inputs.contents import size
-from ...plan.step import needs_of
+from ...plan.made import made_by
+from ...plan.step import final_step, needs_of
 from ...report.lines import (
     LEGEND,
     call_lines,
@@ -104,7 +105,9 @@ def _outcome(run: RunStore, question: Question, answer: Answer | None) -> str:
         return "taken back, since the plan was edited"
     when = f" at {datetime.fromtimestamp(answer.at):%Y-%m-%d %H:%M}" if answer.at else ""
     by = f" {decided_by(answer.by, answer.name)}" if answer.by else ""
-    return f"{answer.verdict}{by}{when}{f': {one_line(answer.why, 300)}' if answer.why else ''}"
+    why = f": {one_line(answer.why, 300)}" if answer.why else ""
+    filled = ", ".join(f"{name}: {value}" for name, value in (answer.content or {}).items())
+    return f"{answer.verdict}{by}{when}{why}{f'; {one_line(filled, 300)}' if filled else ''}"
 
 
 def exploration_of(run: RunStore) -> Exploration | None:
@@ -206,7 +209,7 @@ _RIGHT = frozenset({"Tries", "Tokens", "Work"})
 
 
 def print_summary(
-    result: SwarmResult, link: str | None = None, *, look_closer: bool = True
+    result: SwarmResult, link: str | None = None, *, look_closer: bool = True, verbose: bool = False
 ) -> None:
     """Print the plan, the timeline, the answer, the figures and what to do next.
 
@@ -214,6 +217,7 @@ def print_summary(
         result: A finished run.
         link: Its page in the Prefect UI.
         look_closer: Say how to see more of it; not where that is said elsewhere.
+        verbose: Also say what the memory did.
     """
     print_exploration(result.planning.explored)
     own = top_level(result.steps)
@@ -224,15 +228,15 @@ def print_summary(
         print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, chart))
     if result.answer:
         print_section("Answer")
-        print_artifact(result.answer)
+        print_artifact(result.answer, is_markdown=_is_markdown(result))
     if result.problem:
         print_section("Problems")
         print_text(result.problem)
-    print_section(f"Run {result.run_id} is {result.status}.")
+    print_section(f"Run {result.run_id} is {result.status_words}.")
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    _print_others(result)
+    _print_others(result, verbose=verbose)
     if look_closer:
         print_text(
             f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
@@ -241,14 +245,24 @@ def print_summary(
         print_text(f"Prefect UI:  {link}")
 
 
-def _print_others(result: SwarmResult) -> None:
-    """Print what failed, was for nothing, taken over, shown and recalled, where there is any."""
-    recalled = recalled_line(result)
+def _is_markdown(result: SwarmResult) -> bool:
+    """Whether an answer is prose: not data, code or a table that a final step made."""
+    if result.answer.lstrip().startswith(("{", "[{")):
+        return False
+    steps = result.plan.steps
+    last = result.plan.final_step or final_step(steps)
+    lists = [step.id for step in steps if step.for_each is not None]
+    return last is None or made_by(steps, last, lists) == "text"
+
+
+def _print_others(result: SwarmResult, *, verbose: bool) -> None:
+    """Print what failed, was for nothing and taken over, and what the memory did, if asked for."""
+    recalled = recalled_line(result) if verbose else ""
     lines = (
         *finding_words(result.parl),
         without_line(result),
         taken_line(result.steps),
-        shown_line(result.planning),
+        shown_line(result.planning) if verbose else "",
         f"Recalled {recalled}" if recalled else "",
     )
     for line in filter(None, lines):
@@ -294,7 +308,7 @@ def _print_steps(result: SwarmResult) -> None:
             step.id,
             one_line(step.agent, 28),
             one_line(", ".join(needs_of(needs[step.id])), 20),
-            step.status,
+            step.status_words,
             str(len(step.attempts)),
             f"{sum(attempt.usage.tokens for attempt in step.attempts):,}",
             duration(sum(attempt.duration_s for attempt in step.attempts)),
@@ -328,12 +342,13 @@ def example_step(result: SwarmResult) -> str:
     return next((step.id for step in own if trouble(step)), failed)
 
 
-def print_run(view: RunView, result: SwarmResult | None) -> None:
+def print_run(view: RunView, result: SwarmResult | None, *, verbose: bool = False) -> None:
     """Print how a run ended, or how far it is.
 
     Args:
         view: The run.
         result: What it came to; None if it has not ended.
+        verbose: Also say what the memory did.
     """
     print_section(one_line(view.objective, 200))
     print_exploration(view.planning.explored if view.planning else None)
@@ -349,11 +364,11 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
         return
     wanted = ["Answer"] if view.answer else []
     print_sections(_named(pages[2].sections, *wanted, "What went wrong"), view)
-    print_section(f"Run {view.run_id} is {view.status}.")
+    print_section(f"Run {view.run_id} is {view.status_words}.")
     print_text(metrics_line(result))
     if result.time is not None:
         print_text(f"Time: {time_line(result.time)}")
-    _print_others(result)
+    _print_others(result, verbose=verbose)
     print_text(f"Look closer: prefect-swarm inspect {view.run_id} [--step {example_step(result)}]")
 
 

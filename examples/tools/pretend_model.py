@@ -3,7 +3,7 @@
 Asked for a plan, it gives PLAN. Asked with tools, it calls `convert_time` once and says what it
 read; asked without, it writes a note around what the step before has found, or adds two numbers.
 Of papers it lists what stands in a document, judges it, accepts what others made of it, and says
-how many there are.
+how many there are. Of the example jobs it does what each asks for.
 """
 
 from __future__ import annotations
@@ -37,16 +37,38 @@ PLAN: dict[str, list[dict[str, Any]]] = {
 }
 
 
+FIXES = {
+    "prices[1:]": "prices",
+    "stored - wanted": "max(0, wanted - stored)",
+    "name[1:]": "name",
+    "weekday < 5": "weekday < 6",
+}
+MISTAKES = (
+    {"where": "monday.md", "what": "No hour."},
+    {"where": "tuesday.md", "what": "No berth."},
+)
+
+
 def message(messages: list[dict[str, Any]], tools: dict[str, Any]) -> dict[str, Any]:
     """Return what the model answers in a conversation, where it may call these tools."""
     last = messages[-1]
+    prompt, pictures = parts(last["content"])
     if last["role"] == "tool":
-        return {"role": "assistant", "content": read(last["content"])}
+        return {"role": "assistant", "content": read(prompt)}
     if "write_plan" in tools:
-        return call("write_plan", plan("time" in json.dumps(tools["write_plan"])))
+        has_time = "time" in json.dumps(tools["write_plan"])
+        return call("write_plan", job_plan(prompt) or plan(has_time))
     if "convert_time" in tools:
         return call("convert_time", CALL)
-    return {"role": "assistant", "content": note(last["content"])}
+    return {"role": "assistant", "content": on_job(prompt, pictures) or note(prompt)}
+
+
+def parts(content: str | list[dict[str, Any]]) -> tuple[str, int]:
+    """Return the text of a message, and how many pictures it has."""
+    if isinstance(content, str):
+        return content, 0
+    texts = [part["text"] for part in content if part["type"] == "text"]
+    return "\n".join(texts), len(content) - len(texts)
 
 
 def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -60,6 +82,46 @@ def plan(with_time: bool) -> dict[str, Any]:
     """Return PLAN, in which the clerk has the toolset `time` if that may be given."""
     clerk, writer = PLAN["create_subagent"]
     return {**PLAN, "create_subagent": [{**clerk, "tools": ["time"] * with_time}, writer]}
+
+
+def job_plan(prompt: str) -> dict[str, Any] | None:
+    """Return a plan of one step for an example job; None for anything else."""
+    if not (
+        found := re.search(r"What does the sign say|Describe the port|the reports ask", prompt)
+    ):
+        return None
+    step = {"agent": "Writer", "prompt": f"{found[0]}: answer in a sentence.", "depends_on": []}
+    return {"create_subagent": PLAN["create_subagent"][1:], "assign_task": [step]}
+
+
+def on_job(prompt: str, pictures: int) -> str:
+    """Return what an example job asks for; "" for anything else."""
+    if invoice := re.search(r"(.+)\nInvoice (\d+)\nDate: (\S+)[\s\S]*Total: EUR (\S+)", prompt):
+        seller, number, date, total = invoice.groups()
+        row = {"number": number, "date": date, "seller": seller, "total": float(total)}
+        return json.dumps(row)
+    if "Correct the bug" in prompt:
+        return fixed(prompt)
+    if "mistakes" in prompt:
+        known = [each for each in MISTAKES if each["what"] in prompt]
+        return json.dumps({"mistakes": [each for each in MISTAKES if each not in known][:1]})
+    if "the sign" in prompt:
+        return (
+            f"There {'is a sign' if pictures else 'is no sign'}, and the memo names the same hours."
+        )
+    if "the port" in prompt:
+        return "It is a small port with a lock, a fish market and two cranes."
+    if "the reports ask" in prompt:
+        return "Change the rope of the south crane, and free a berth for gravel."
+    return ""
+
+
+def fixed(prompt: str) -> str:
+    """Return a file without its bug."""
+    code = prompt[prompt.index('"""') : prompt.index("\n</")]
+    for wrong, right in FIXES.items():
+        code = code.replace(wrong, right)
+    return f"```python\n{code}\n```"
 
 
 def read(result: str) -> str:

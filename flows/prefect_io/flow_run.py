@@ -31,7 +31,6 @@ __all__ = [
     "cancelled_on_server",
     "current_flow_run",
     "end_cancelling",
-    "scheduled_at",
     "send_heartbeat",
     "terminable",
     "this_flow_run",
@@ -42,13 +41,6 @@ def current_flow_run() -> FlowRun | None:
     """Return the flow run that this code runs in; None if it runs in none."""
     context = FlowRunContext.get()
     return context.flow_run if context is not None else None
-
-
-def scheduled_at() -> float | None:
-    """Return when Prefect was to start this flow run, in seconds since the Unix epoch."""
-    flow_run = current_flow_run()
-    moment = flow_run.expected_start_time if flow_run else None
-    return moment.timestamp() if moment else None
 
 
 def this_flow_run() -> FlowRun:

@@ -1,26 +1,28 @@
-"""The form of a waiting flow run in the Prefect UI: its fields, its text, and reading it."""
+"""The form of a waiting flow run in the Prefect UI: its fields, and the text above them."""
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import Field
 
-from ...data_types import Frozen
+from ...data_types import Frozen, specified
 from ...errors import InputError, RunDamagedError
 from ...plan.documents import LineProblem, plan_from, problems_of
 from ...plan.task_ir import PlanRules, TaskIR
 from ...report.markdown import plain, written
+from ...report.markdown import table as markdown_table
 from ...store.attempt import excerpt
 from ...store.protocol import RunStore
-from ...store.question import MOST_SHOWN, Answer, Question, Verdict
-from ...text import code_span, escaped, fenced, one_line
+from ...store.question import MOST_SHOWN, Asked, Question
+from ...store.requested import RequestedField
+from ...text import code_span, escaped, one_line, plural
 from ...untrusted.json_text import NoJsonError, read_json
 
 __all__ = [
@@ -29,15 +31,15 @@ __all__ = [
     "APPROVE_ALL",
     "EACH",
     "EDIT",
+    "INPUT_FIELD",
     "NAME_FIELD",
     "PLAN_FIELD",
     "REJECT",
     "REJECT_ALL",
     "UNDECIDED",
     "WHY_FIELD",
-    "FormReading",
+    "FormInput",
     "PersonForm",
-    "ReadPlan",
     "description_of",
     "forget_form",
     "form_of",
@@ -45,7 +47,7 @@ __all__ = [
     "keep_form",
     "plan_json",
     "plan_of_text",
-    "read_response",
+    "plan_table",
     "schema_of",
     "stored_forms",
 ]
@@ -68,13 +70,33 @@ def plan_of_text(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[
 
 
 ALL_FIELD, WHY_FIELD, NAME_FIELD, PLAN_FIELD = "decision", "why", "name", "plan"
+INPUT_FIELD = "input"
 UNDECIDED, APPROVE, REJECT, EDIT = "not decided yet", "approve", "reject", "edit"
 EACH, APPROVE_ALL, REJECT_ALL = "each by itself", "approve all", "reject all"
-_TITLE_CHARS, _CUT_CHARS = 120, 600
+_TITLE_CHARS, _CUT_CHARS, _CELL_CHARS, _MOST_ROWS = 120, 600, 60, 100
 _FENCE = re.compile("`{3,}(?:json)?")
-_WHY = "Why something is rejected; or what to tell the next attempt of a failed step."
-_NAME = "Who decides; it is kept with the decision. Nothing checks it."
-_PLAN = "The plan as JSON, for the decision 'edit' alone. YAML is taken, too."
+_WHY = "Why it is rejected, or a hint for the next attempt"
+_NAME = "Who decides"
+_PLAN = "The edited plan, as JSON or YAML"
+_ALL = f"Of all that is asked; choose {EACH} to decide about each below."
+_MEANINGS = {APPROVE: "it goes on", REJECT: "it is not done", EDIT: "the edited plan runs"}
+_SENTENCES: Mapping[Asked, str] = {
+    "items": "Is this step to be done for all these items?",
+    "plan": "Is this plan to run?",
+    "turn": "Is the orchestrator to change the plan so?",
+    "step": "Is this step to begin?",
+    "call": "Is this call to be made?",
+    "uncertain_call": "Is this call to be made, which may have been made already?",
+    "elicitation": "Is the server of this tool to be answered?",
+    "failure": "Is this step to be tried once more?",
+}
+
+
+class FormInput(Frozen):
+    """A field of a form in which something is filled in for a question, by the question's id."""
+
+    question: str
+    requested: RequestedField
 
 
 class PersonForm(Frozen):
@@ -89,6 +111,7 @@ class PersonForm(Frozen):
         cut: Characters that were not shown, by the ids of the questions that the form has no room
             for. They can't be approved in it.
         plan_field: The field that decides about the plan; "" if the plan isn't asked about.
+        inputs: What is filled in for servers that ask, by the fields that take it.
     """
 
     key: str
@@ -97,6 +120,7 @@ class PersonForm(Frozen):
     subjects: dict[str, str] = Field(default_factory=dict[str, str])
     cut: dict[str, int] = Field(default_factory=dict[str, int])
     plan_field: str = ""
+    inputs: dict[str, FormInput] = Field(default_factory=dict[str, "FormInput"])
 
     @property
     def base(self) -> str:
@@ -123,60 +147,99 @@ def form_of(questions: Sequence[Question], key: str, *, suspended: bool) -> Pers
         subjects=subjects,
         cut=_cut(questions),
         plan_field=plan_field,
+        inputs=_inputs(fields, questions),
     )
 
 
+def _inputs(fields: Mapping[str, str], questions: Sequence[Question]) -> dict[str, FormInput]:
+    found: dict[str, FormInput] = {}
+    for field, question in zip(fields, questions, strict=True):
+        before = INPUT_FIELD if len(fields) == 1 else field.replace(ALL_FIELD, INPUT_FIELD, 1)
+        names = _field_names((each.name for each in question.fields), before)
+        for name, each in zip(names, question.fields, strict=True):
+            found[name] = FormInput(question=question.id, requested=each)
+    return found
+
+
 def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]:
-    """Return the JSON Schema that the UI draws a form from; each default decides nothing."""
+    """Return the JSON Schema that the UI draws a form from, and that the server holds answers to.
+
+    No decision has a default, and each is required: an answer without one is refused at once, and
+    the run goes on waiting.
+    """
     asked = {question.id: question for question in questions}
+    is_one = len(form.fields) == 1
     properties: dict[str, Any] = {}
-    if len(form.fields) > 1:
+    if not is_one:
         some = () if len(form.cut) == len(form.fields) else (APPROVE_ALL,)
-        choices = (EACH, *some, REJECT_ALL)
-        properties[ALL_FIELD] = _choice("All that is not decided below", choices)
+        choices = (*some, REJECT_ALL, EACH)
+        properties[ALL_FIELD] = _choice("Decision", choices, _ALL)
     for field, name in form.fields.items():
         edit = (EDIT,) if field == form.plan_field else ()
         question = asked[name]
-        title = one_line(question.title, _TITLE_CHARS)
         approve = () if name in form.cut else (APPROVE,)
-        properties[field] = _choice(title, (UNDECIDED, *approve, REJECT, *edit))
-        if len(form.fields) > 1:
-            # Where the fields need the window's height, the UI leaves the text above them none.
+        choices = (*approve, REJECT, *edit)
+        if is_one:
+            meaning = "; ".join(f"{choice}: {_MEANINGS[choice]}" for choice in choices)
+            properties[field] = _choice("Decision", choices, f"{meaning}.")
+        else:
             # The older UI draws it as Markdown, the newer one as it is.
-            properties[field]["description"] = code_span(_bare(_shown(question, form.cut)))
-    properties[WHY_FIELD] = {
-        "title": "Why",
-        "type": "string",
-        "default": "",
-        "description": _WHY,
-    }
-    properties[NAME_FIELD] = {
-        "title": "Your name",
-        "type": "string",
-        "default": "",
-        "description": _NAME,
-    }
+            properties[field] = _choice(
+                one_line(question.title, _TITLE_CHARS),
+                (*choices, UNDECIDED),
+                code_span(_bare(_shown(question, form.cut))),
+            )
+        properties |= {
+            key: _input(each.requested)
+            for key, each in form.inputs.items()
+            if each.question == name
+        }
+    # The UIs send a default, and so show that an answer came from a form.
+    # Each has but a title: what the fields take of the window's height, the text above them lacks.
+    properties[NAME_FIELD] = {"title": _NAME, "type": "string", "default": ""}
+    properties[WHY_FIELD] = {"title": _WHY, "type": "string", "default": ""}
     if form.plan_field:
         properties[PLAN_FIELD] = {
-            "title": "Edited plan",
-            "description": _PLAN,
-            "default": "",
-            # The UI draws a code box for this kind of string alone, and may send what it holds.
-            "anyOf": [
-                {"title": "JSON", "type": "string", "format": "json-string"},
-                {"title": "Object", "type": "object"},
-                {"type": "null"},
-            ],
+            "title": _PLAN,
+            # The UIs draw a code box for this kind of string, and may send what it holds.
+            "type": "string",
+            "format": "json-string",
         }
     numbered = {
         name: {**field, "position": n} for n, (name, field) in enumerate(properties.items())
     }
+    conditions = [*_conditions(form)]
     return {
         "title": "Decisions",
         "type": "object",
         "properties": numbered,
+        "required": [next(iter(properties))],
         "additionalProperties": False,
+        # JSON Schema has no empty one.
+        **({"allOf": conditions} if conditions else {}),
     }
+
+
+def _conditions(form: PersonForm) -> Iterator[dict[str, Any]]:
+    """Yield what else an answer needs that decides something."""
+    for field, name in form.fields.items():
+        needed = [
+            key
+            for key, each in form.inputs.items()
+            if each.question == name and each.requested.required and each.requested.default is None
+        ]
+        if needed:
+            yield _where(field, APPROVE, {"required": needed})
+    if form.plan_field:
+        yield _where(form.plan_field, EDIT, {"required": [PLAN_FIELD]})
+    if len(form.fields) > 1:
+        undecided = {field: {"const": UNDECIDED} for field in form.fields}
+        yield _where(ALL_FIELD, EACH, {"required": [*form.fields]})
+        yield _where(ALL_FIELD, EACH, {"not": {"properties": undecided}})
+
+
+def _where(field: str, value: str, then: dict[str, Any]) -> dict[str, Any]:
+    return {"if": {"properties": {field: {"const": value}}, "required": [field]}, "then": then}
 
 
 def description_of(
@@ -184,6 +247,7 @@ def description_of(
     problems: Sequence[str] = (),
     plan: str = "",
     run_id: str = "RUN",
+    table: str = "",
 ) -> str:
     """Return what stands above the fields, as Markdown: all that is asked.
 
@@ -191,23 +255,53 @@ def description_of(
         problems: What was wrong with the answer before.
         plan: The plan as text to copy, if it may be edited.
         run_id: The run, for the command that shows a question whole.
+        table: The steps of the plan, by `plan_table`.
     """
     lines = (f"- {plain(problem, _CUT_CHARS)}" for problem in problems)
     cut = _cut(questions)
     parts = ["\n".join(["**The last answer was not taken:**", "", *lines])] if problems else []
     for question in questions:
-        title = f"### {plain(question.title, _TITLE_CHARS)}"
+        parts.append(f"### {_SENTENCES[question.asked]}")
+        is_table = bool(table) and question.asked == "plan"
+        parts.append(table if is_table else f"**{plain(question.title, _TITLE_CHARS)}**")
         # A question may have come with the folder of somebody else's run.
-        parts.append(f"{title}\n\n{written(_shown(question, cut))}".rstrip())
+        parts.append(written(_shown(question, cut)))
         if missing := cut.get(question.id):
             parts.append(
                 f"**{missing:,} characters are not shown here, so it can't be approved here.** "
                 f"Read all of it: {code_span(f'prefect-swarm waiting {run_id} {question.id}')}"
             )
     if plan and any(question.asked == "plan" for question in questions):
-        whole = fenced(escaped(excerpt(plan, MOST_SHOWN)), "json")
-        parts.append(f"The plan, to copy and edit:\n\n{whole}")
-    return "\n\n".join(parts)
+        parts.append(_folded("The plan as JSON, to copy and edit", excerpt(plan, MOST_SHOWN)))
+    return "\n\n".join(filter(None, parts))
+
+
+def plan_table(plan: TaskIR) -> str:
+    """Write the steps of a plan as a Markdown table: who does what after which."""
+    tiers = {agent.name: agent.tier for agent in plan.agents}
+    shown = plan.steps[:_MOST_ROWS]
+    rows = [
+        (
+            step.id,
+            plain(f"{step.agent} ({tiers[step.agent]})", _CELL_CHARS) if step.agent else "",
+            ", ".join(step.depends_on),
+            plain(step.prompt, _CELL_CHARS),
+        )
+        for step in shown
+    ]
+    text = markdown_table(("Step", "Who", "After", "Does"), rows)
+    more = len(plan.steps) - len(shown)
+    return f"{text}\n\nand {plural(more, 'step')} more" if more else text
+
+
+def _folded(title: str, text: str) -> str:
+    """Write a text that is shown when its title is clicked.
+
+    Both UIs take it for one piece of HTML if it has no line of its own, and what stands in such a
+    piece is no Markdown.
+    """
+    words = html.escape(escaped(text)).replace("\n", "&#10;")
+    return f"<details><summary>{title}</summary><pre>{words}</pre></details>"
 
 
 def _cut(questions: Sequence[Question]) -> dict[str, int]:
@@ -230,156 +324,41 @@ def _bare(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not _FENCE.fullmatch(line))
 
 
-def _choice(title: str, choices: Sequence[str]) -> dict[str, Any]:
-    return {"title": title, "type": "string", "enum": [*choices], "default": choices[0]}
+def _choice(title: str, choices: Sequence[str], description: str) -> dict[str, Any]:
+    return {"title": title, "type": "string", "enum": [*choices], "description": description}
 
 
-def _field_names(names: Iterable[str]) -> list[str]:
+def _input(field: RequestedField) -> dict[str, Any]:
+    """Return the schema of what is filled in; lengths of texts are checked when it is read."""
+    drawn: dict[str, Any] = {"title": field.label}
+    drawn["description"] = code_span(one_line(field.prompt, _CUT_CHARS))
+    match field.kind:
+        case "boolean":
+            # A box that nobody ticks sends nothing.
+            drawn |= {"type": "string", "enum": ["yes", "no"]}
+        case "choice":
+            drawn |= {"type": "string", "enum": [*field.shown]}
+        case "choices":
+            items = {"type": "string", "enum": [*field.shown]}
+            drawn |= {"type": "array", "items": items, "uniqueItems": True}
+        case "number" | "integer":
+            bounds = {"minimum": field.least, "maximum": field.most}
+            drawn |= {"type": field.kind, **specified(**bounds)}
+        case _:
+            drawn |= {"type": "string"}
+    return drawn
+
+
+def _field_names(names: Iterable[str], before: str = ALL_FIELD) -> list[str]:
     """Return a name of letters, digits and `_` for each question, all different."""
     found: list[str] = []
     for name in names:
-        field = base = f"{ALL_FIELD}_{re.sub(r'[^A-Za-z0-9]+', '_', name).strip('_')}"
+        field = base = f"{before}_{re.sub(r'[^A-Za-z0-9]+', '_', name).strip('_')}"
         number = 2
         while field in found:
             field, number = f"{base}_{number}", number + 1
         found.append(field)
     return found
-
-
-FORM, API = "form", "api"
-"""Which way answers came. The UI sends each field of the form, as it was or not; who asks the API
-sends what they mean. It can be made to look like the other one, so it is not proof."""
-_NAME_CHARS = 100
-NOTHING = "Nothing was decided."
-
-ReadPlan = Callable[[str], TaskIR | tuple[LineProblem, ...]]
-"""Returns the plan that a text has, in the place of the run's, or what is wrong with it."""
-
-_VERDICTS: Mapping[str, Verdict] = {APPROVE: "approved", REJECT: "rejected"}
-_OF_ALL: Mapping[str, str] = {EACH: UNDECIDED, APPROVE_ALL: APPROVE, REJECT_ALL: REJECT}
-
-
-@dataclass(frozen=True, slots=True)
-class FormReading:
-    """What a form came to.
-
-    Attributes:
-        answers: What was decided; what isn't among them is still open.
-        problems: Why something was not taken, as sentences.
-        plan_text: What was written as the plan, if it was not taken.
-    """
-
-    answers: tuple[Answer, ...] = ()
-    problems: tuple[str, ...] = ()
-    plan_text: str = ""
-
-
-def read_response(
-    form: PersonForm, response: object, before: TaskIR | None, read_plan: ReadPlan, at: float
-) -> FormReading:
-    """Read what came back of a form: None if nothing did.
-
-    Only a decision in so many words is an answer. A default, a value that the form doesn't have,
-    and a plan that can't be taken leave their question open.
-
-    Args:
-        before: The plan that the run has.
-        at: When it is read, in seconds since the Unix epoch.
-    """
-    if not isinstance(response, dict):
-        return FormReading(problems=(NOTHING,))
-    form_values = cast("dict[str, Any]", response)
-    why = _text_of(form_values, WHY_FIELD)
-    name = one_line(_text_of(form_values, NAME_FIELD), _NAME_CHARS)
-    way = FORM if {*form.fields, WHY_FIELD} <= form_values.keys() else API
-    answers: list[Answer] = []
-    problems: list[str] = []
-    plan_text = ""
-    for field, question in form.fields.items():
-        choice = _choice_of(form_values, field)
-        if choice == APPROVE and question in form.cut:
-            if form_values.get(field) == APPROVE:
-                problems.append(_not_whole(form, question))
-            continue
-        data: dict[str, Any] | None = None
-        if field == form.plan_field:
-            wrong, data = _edited(choice, form_values.get(PLAN_FIELD), before, read_plan)
-            if wrong:
-                problems += wrong
-                plan_text = _text(form_values.get(PLAN_FIELD))
-                continue
-        if choice == EDIT and data is not None:
-            verdict: Verdict = "edited"
-        elif choice in _VERDICTS:
-            verdict = _VERDICTS[choice]
-        else:
-            continue
-        shown = form.subjects.get(question, "")
-        answers.append(
-            Answer(
-                question=question,
-                subject=shown,
-                verdict=verdict,
-                why=why,
-                plan=data,
-                by=way,
-                name=name,
-                at=at,
-            )
-        )
-    if not answers and not problems:
-        problems.append(NOTHING)
-    return FormReading(tuple(answers), tuple(problems), plan_text)
-
-
-def _text_of(form_values: Mapping[str, Any], field: str) -> str:
-    text = form_values.get(field)
-    return text.strip() if isinstance(text, str) else ""
-
-
-def _not_whole(form: PersonForm, question: str) -> str:
-    missing = f"{form.cut[question]:,} characters of {question} were not shown"
-    return f"{missing}, so it was not approved. `prefect-swarm waiting` shows all of it."
-
-
-def _choice_of(form_values: Mapping[str, Any], field: str) -> str:
-    choice = form_values.get(field, UNDECIDED)
-    if choice == UNDECIDED:
-        choice = _OF_ALL.get(str(form_values.get(ALL_FIELD, EACH)), UNDECIDED)
-    return str(choice)
-
-
-def _edited(
-    choice: str, plan: object, before: TaskIR | None, read_plan: ReadPlan
-) -> tuple[tuple[str, ...], dict[str, Any] | None]:
-    """Return what is wrong with a decision about the plan, and the edited plan as data, if any."""
-    if choice == REJECT:
-        return (), None
-    text = _text(plan)
-    found = read_plan(text) if text.strip() else before
-    is_changed = found != before
-    if choice == EDIT:
-        if not is_changed:
-            return ("The plan is as it was. Approve it, or change it.",), None
-        if not isinstance(found, TaskIR):
-            return tuple(f"The edited plan: {problem}" for problem in found or ()), None
-        return (), _data(found, before)
-    if is_changed:
-        # A changed plan is not an approval of the old one.
-        return (f"The plan was changed, but the decision was {choice!r}, not {EDIT!r}.",), None
-    return (), None
-
-
-def _data(plan: TaskIR, before: TaskIR | None) -> dict[str, Any]:
-    own = before.inputs if before is not None else {}
-    inputs = {name: text for name, text in plan.inputs.items() if own.get(name) != text}
-    return {**plan.model_dump(mode="json", exclude={"inputs"}), "inputs": inputs}
-
-
-def _text(plan: object) -> str:
-    if plan is None or isinstance(plan, str):
-        return plan or ""
-    return json.dumps(plan, indent=2, ensure_ascii=False)
 
 
 _logger = logging.getLogger("prefect_swarm.runs")

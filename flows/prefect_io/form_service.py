@@ -36,10 +36,11 @@ from .form import (
     keep_form,
     plan_json,
     plan_of_text,
-    read_response,
+    plan_table,
     schema_of,
     stored_forms,
 )
+from .form_reading import read_response
 
 __all__ = [
     "SERVER_ERRORS",
@@ -194,8 +195,14 @@ class FormDesk:
     ) -> None:
         """Give the server a form that a state names, with what was wrong with the last answer."""
         schema = schema_of(form, questions)
-        plan = self._plan_text or self._plan_json()
-        text = description_of(questions, self._problems, plan, self.run.run_id)
+        plan = self._plan()
+        text = description_of(
+            questions,
+            self._problems,
+            self._plan_text or ("" if plan is None else plan_json(plan)),
+            self.run.run_id,
+            "" if plan is None else plan_table(plan),
+        )
         await put_form(client, self.flow_run.id, form, schema, text)
 
     def _take(self, form: PersonForm, response: object) -> bool:
@@ -218,10 +225,6 @@ class FormDesk:
         self._problems, self._plan_text = tuple(problems), read.plan_text
         forget_form(self.run, form)
         return bool(read.answers)
-
-    def _plan_json(self) -> str:
-        plan = self._plan()
-        return "" if plan is None else plan_json(plan)
 
     def _plan(self) -> TaskIR | None:
         with suppress(InputError):

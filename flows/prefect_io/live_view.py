@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ...inputs.pictures import without_pictures
 from ...metrics.critical_path import measure
 from ...plan.schedule_events import StepStatus
 from ...report.messages import messages_of
@@ -126,4 +127,4 @@ class LiveRun:
 
     def _reads(self, record: StepState) -> tuple[tuple[str, int], ...]:
         read = self.context.upstream_of(record.step)
-        return tuple((output.name, len(output.text)) for output in read)
+        return tuple((output.name, len(without_pictures(output.text))) for output in read)

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from asyncio import iscoroutine
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar, cast
 
 from prefect import Flow
 from prefect.context import FlowRunContext
 from prefect.exceptions import Pause, PausedRun, PrefectHTTPStatusError
 from prefect.logging import get_logger
-from pydantic import BaseModel, BeforeValidator
+from prefect.utilities.callables import parameter_schema
+from pydantic import BaseModel, BeforeValidator, WithJsonSchema
 
 from ...errors import InputError
 from ...host.network import check_ca_files, check_proxies, keep_loopback_direct
 from ...store.attempt import excerpt
 from ...tracing.spans import awaited_without_prefect_spans
+from ..deployed_options import form_of_options, merge_options
 from ..options import SwarmOptions
 from ..run_inputs import within_limit
 from .server_access import find_fault, refusal_of, say_backoffs
 from .temporary_server import configured_url, start_server, stop_server
 
-__all__ = ["WITH_SCHEMAS", "SchemaFlow", "ensure_server", "refused_in_short", "schema_flow"]
+__all__ = [
+    "WITH_SCHEMAS",
+    "OptionsParameter",
+    "SchemaFlow",
+    "ensure_server",
+    "refused_in_short",
+    "schema_flow",
+]
 
 
 _REFUSED = (413, 422)
@@ -51,11 +61,37 @@ WITH_SCHEMAS = BeforeValidator(_opened)
 """What each parameter is annotated with that is an object; other validators come before it."""
 
 
+def _options(value: object) -> object:
+    """Take options as a form has them: some in groups, and null for what isn't set."""
+    if not isinstance(value, dict):
+        return value
+    return merge_options({}, cast("dict[str, Any]", value))
+
+
+OptionsParameter = Annotated[
+    SwarmOptions, BeforeValidator(_options), WITH_SCHEMAS, WithJsonSchema(form_of_options())
+]
+"""Options of a run as themselves, or as JSON has them, those of the form's groups included."""
+
+
 class SchemaFlow(Flow[P, R]):
     """A flow whose parameters keep what JSON Schema calls `$ref`.
 
     Prefect takes a `$ref` anywhere in a parameter for the id of a block, and fails without one.
+    Its form shows no default of a parameter that is a model: a form would send all of it, and
+    nobody could tell any more what a run was given.
     """
+
+    def __init__(self, fn: Callable[P, R], **settings: Any) -> None:
+        """Take a function."""
+        super().__init__(fn, **settings)
+        signature = inspect.signature(fn, eval_str=True)
+        shown = [
+            each.replace(default={}) if isinstance(each.default, BaseModel) else each
+            for each in signature.parameters.values()
+        ]
+        self.__signature__ = signature.replace(parameters=shown)
+        self.parameters = parameter_schema(self)
 
     if not TYPE_CHECKING:  # The call's types are the base class's.
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import ObjectNotFound, Pause
+from prefect.logging import get_logger
 from prefect.states import Paused
 
 from ...errors import ServerError
@@ -88,6 +89,7 @@ async def report_suspended(
     Raises:
         Pause: It is paused, or suspended: a worker goes on with it then.
     """
+    _calm_engine()
     try:
         async with get_client() as client:
             state = await report(client, desk.flow_run.id, form_state(paused.form, paused.message))
@@ -106,6 +108,21 @@ async def report_suspended(
     except SERVER_ERRORS as problem:
         _logger.warning("The form can't be shown in the Prefect UI: %r", problem)
     raise Pause(state=state)
+
+
+_ENDINGS = ("Finished in state Suspended", "Finished in state Paused")
+
+
+def _calm(record: logging.LogRecord) -> bool:
+    """Have Prefect's line on the end of a run that waits be no error."""
+    if record.levelno == logging.ERROR and str(record.msg).startswith(_ENDINGS):
+        vars(record).update(levelno=logging.INFO, levelname="INFO")
+    return True
+
+
+def _calm_engine() -> None:
+    # Prefect's engine logs at ERROR whatever isn't completed. A second time adds nothing.
+    get_logger("flow_runs").addFilter(_calm)
 
 
 def wake_suspended(run: RunStore) -> bool:

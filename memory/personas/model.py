@@ -76,7 +76,7 @@ def _singular(word: str) -> str:
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the personas that come with the package."""
 
-_FORM = "docs/reference/personas.md has the fields."
+_FORM = "`prefect-swarm docs personas` has the fields."
 _TASKS = (*get_args(TaskType), "*")
 _KINDS = (*get_args(OutputKind), "*")
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import httpx2
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -19,6 +20,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_core import to_json
 
+from ...inputs.pictures import made_picture
 from ...text import tokens_of, whole_characters, without_surrogates
 
 __all__ = [
@@ -57,7 +59,7 @@ def measured(
         return answer
     estimated = replace(
         usage,
-        input_tokens=tokens_of(_read(sent, asked)) if lacks_input else usage.input_tokens,
+        input_tokens=_tokens_read(sent, asked) if lacks_input else usage.input_tokens,
         output_tokens=tokens_of(written) if lacks_output else max(0, usage.output_tokens),
         unmeasured_requests=0,
         details={**usage.details, ESTIMATED: 1},
@@ -93,7 +95,26 @@ def _read(sent: Sequence[ModelMessage], asked: ModelRequestParameters) -> str:
     return "".join(texts)
 
 
+def _tokens_read(sent: Sequence[ModelMessage], asked: ModelRequestParameters) -> int:
+    contents = (
+        getattr(part, "content", None)
+        for message in sent
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+    )
+    pictures = (
+        made_picture(each.data)
+        for content in contents
+        for each in (cast("list[Any]", content) if isinstance(content, list) else [content])
+        if isinstance(each, BinaryContent)
+    )
+    return tokens_of(_read(sent, asked)) + sum(each.tokens for each in pictures if each)
+
+
 def _text(content: object) -> str:
+    if isinstance(content, list):
+        parts = cast("list[Any]", content)
+        content = [each for each in parts if not isinstance(each, BinaryContent)]
     return content if isinstance(content, str) else to_json(content, fallback=str).decode()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import Field
@@ -14,13 +16,14 @@ from ...data_types import Frozen
 from ...errors import Category, SandboxError
 from ...gates import DEFAULT_GATES, Gate, gate_name
 from ...inputs.contents import InputKind, kind_of
+from ...inputs.pictures import picture_of, reading_tokens, without_pictures
 from ...models.names import Price, model_names, without_place
+from ...plan.items import count_rows
 from ...plan.output import OutputKind
 from ...plan.task_ir import TIERS, Tier
 from ...store.protocol import RunStore
 from ...text import one_line, plural
 from ...toolsets.catalogue import Catalogue, ToolsetUse, listed_tools
-from ..subagent.request import tokens_of
 
 __all__ = [
     "MOST_PLANS",
@@ -53,12 +56,14 @@ class TierFact(Frozen):
         model: Its name, without address, folder and key.
         read_usd, written_usd: US dollars a million tokens; None where the price isn't known. Both
             are 0 for a model that runs on this machine.
+        is_blind: Whether it can't be shown the pictures that are given; False where there are none.
     """
 
     tiers: tuple[Tier, ...]
     model: str
     read_usd: float | None = None
     written_usd: float | None = None
+    is_blind: bool = Field(default=False, exclude_if=lambda is_blind: not is_blind)
 
 
 class GateFact(Frozen):
@@ -208,19 +213,22 @@ def _shown(name: str) -> str:
 
 
 _MOST_LINES = 20
-"""Inputs that are listed one by one; a planner can name any of these."""
+"""Inputs that are shown one by one."""
 _MOST_CHARS = 100
 """Characters of an input's first line."""
+_MOST_GROUPS = 6
+_NAME_CHARS = 80
 
 
 class InputNote(Frozen):
-    """An input as a planner sees it; `tokens` are estimated."""
+    """An input as a planner sees it; `tokens` are estimated, `rows` are 0 where it has none."""
 
     name: str
     kind: InputKind
     characters: int
     tokens: int
     begins: str
+    rows: int = Field(default=0, exclude_if=lambda rows: not rows)
 
 
 def notes_of(inputs: Mapping[str, str]) -> tuple[InputNote, ...]:
@@ -228,28 +236,83 @@ def notes_of(inputs: Mapping[str, str]) -> tuple[InputNote, ...]:
     return tuple(
         InputNote(
             name=name,
-            kind=kind_of(name),
-            characters=len(text),
-            tokens=tokens_of(text),
-            begins=one_line(_first_line(text), _MOST_CHARS),
+            kind="picture" if picture_of(text) else kind_of(name),
+            characters=len(without_pictures(text)),
+            tokens=reading_tokens(text),
+            begins=one_line(_first_line(without_pictures(text)), _MOST_CHARS),
+            rows=count_rows(name, text),
         )
         for name, text in inputs.items()
     )
 
 
 def listing(notes: Sequence[InputNote]) -> str:
-    """Write down which inputs there are, each in a line; "" if there are none."""
+    """Write down which inputs there are; "" if there are none.
+
+    Each has a line, or some of them where they are many: then how many there are is said first, and
+    how many have which suffix and lie in which folder, as patterns over their names.
+    """
     if not notes:
         return ""
-    lines = [
-        f"- {note.name} ({note.kind}, {plural(note.characters, 'character')}, about "
-        f"{plural(note.tokens, 'token')}), begins: {note.begins}"
-        for note in notes[:_MOST_LINES]
+    heading = "Inputs that are given with it:"
+    if len(notes) <= _MOST_LINES:
+        return "\n".join([heading, *map(_note_line, notes)])
+    tokens = sorted(note.tokens for note in notes)
+    largest = max(notes, key=lambda note: note.tokens)
+    return "\n".join(
+        [
+            f"{heading} {len(notes):,}, of about {plural(sum(tokens), 'token')}; half of them have "
+            f"{tokens[len(tokens) // 2]:,} or more, the largest has {tokens[-1]:,} "
+            f"({one_line(largest.name, _NAME_CHARS)}).",
+            f"Patterns over their names: {_patterns_text(notes)}",
+            f"{_MOST_LINES} of them:",
+            *map(_note_line, _sample(notes)),
+        ]
+    )
+
+
+def _note_line(note: InputNote) -> str:
+    rows = f"{plural(note.rows, 'row')}, " if note.rows else ""
+    return (
+        f"- {one_line(note.name, _NAME_CHARS)} ({note.kind}, {rows}"
+        f"{plural(note.characters, 'character')}, about {plural(note.tokens, 'token')}), begins: "
+        f"{note.begins}"
+    )
+
+
+def _patterns_text(notes: Sequence[InputNote]) -> str:
+    suffixes = Counter(suffix for note in notes if (suffix := PurePath(note.name).suffix))
+    folders = Counter(folder for note in notes if (folder := _folder(note)))
+    patterns = [("*", len(notes))]
+    patterns += [(f"*{suffix}", count) for suffix, count in suffixes.most_common(_MOST_GROUPS)]
+    patterns += [(f"{folder}/*", count) for folder, count in folders.most_common(_MOST_GROUPS)]
+    shown = [f"{one_line(each, _NAME_CHARS)} fits {count:,}" for each, count in patterns]
+    more = max(0, len(suffixes) - _MOST_GROUPS) + max(0, len(folders) - _MOST_GROUPS)
+    return ", ".join([*shown, *([f"and {more:,} more suffixes and folders"] if more else [])])
+
+
+def _folder(note: InputNote) -> str:
+    return note.name.partition("/")[0] if "/" in note.name else ""
+
+
+def _sample(notes: Sequence[InputNote]) -> list[InputNote]:
+    """Return some inputs, in their order: of each suffix in each folder by turns, evenly spread."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for number, note in enumerate(notes):
+        groups.setdefault((_folder(note), PurePath(note.name).suffix), []).append(number)
+    shares = dict.fromkeys(groups, 0)
+    room = _MOST_LINES
+    while room:
+        for key, members in groups.items():
+            if room and shares[key] < len(members):
+                shares[key] += 1
+                room -= 1
+    chosen = [
+        members[n * len(members) // shares[key]]
+        for key, members in groups.items()
+        for n in range(shares[key])
     ]
-    if more := notes[_MOST_LINES:]:
-        tokens = sum(note.tokens for note in more)
-        lines.append(f"- and {len(more)} more, of about {plural(tokens, 'token')}")
-    return "\n".join(["Inputs that are given with it:", *lines])
+    return [notes[number] for number in sorted(chosen)]
 
 
 def _first_line(text: str) -> str:

@@ -248,7 +248,8 @@ def tier_line(fact: TierFact) -> str:
         cost = "free: it runs on this machine"
     else:
         cost = f"${fact.read_usd:.2f} a million tokens read, ${fact.written_usd:.2f} written"
-    return f"- {', '.join(fact.tiers)}: {one_line(fact.model, 100)}, {cost}"
+    sight = "; it can't read pictures" if fact.is_blind else ""
+    return f"- {', '.join(fact.tiers)}: {one_line(fact.model, 100)}, {cost}{sight}"
 
 
 def gate_line(fact: GateFact) -> str:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 from ...errors import PlanError
 from ...models.answers.shapes import normal_name
 from ...plan.conditions import Condition
+from ...plan.items import is_pattern, names_matching, pattern_of
 from ...plan.output import Form, OutputKind
 from ...plan.places import has_items
 from ...plan.program import BestOf, Collect, ForEach, Repeat, Review
@@ -139,12 +140,13 @@ class PlannedTask(BaseModel):
                 return {"agent": "", "prompt": "", **fields}
         return cast("object", data)
 
-    def data(self, number: int, agents: list[str]) -> dict[str, Any]:
+    def data(self, number: int, agents: list[str], inputs: Collection[str] = ()) -> dict[str, Any]:
         """Return it as a step of a plan.
 
         Args:
             number: Its position, from 1.
             agents: The names of the agents that it may name.
+            inputs: The names of the inputs that there are.
 
         Raises:
             PlanError: A text is not valid JSON; says whose.
@@ -166,8 +168,33 @@ class PlannedTask(BaseModel):
             if field in step.get(name, {}):
                 step[name][field] = _meant(step[name][field], agents)
         if self.plan is not None:
-            step["plan"] = self.plan.data(agents)
+            step["plan"] = self.plan.data(agents, inputs)
+        return _reading_its_own(step, inputs)
+
+
+def _reading_its_own(step: dict[str, Any], inputs: Collection[str]) -> dict[str, Any]:
+    """Return a step that is for each of some inputs such that each instance reads its own alone.
+
+    Names of inputs in a list mean these inputs, and a pattern has no need of their names in
+    `inputs`: with them each instance would read all of them.
+    """
+    for_each: dict[str, Any] = step.get("for_each") or {}
+    items = for_each.get("items")
+    listed = cast("list[object]", items) if isinstance(items, list) else []
+    names = [each for each in listed if isinstance(each, str) and each in inputs]
+    if names and len(names) == len(listed):
+        others = [name for name in inputs if name not in names]
+        if (pattern := pattern_of(names, others)) is None:
+            return step
+        step = {**step, "for_each": {**for_each, "items": pattern}}
+        items = pattern
+    if not isinstance(items, str) or not is_pattern(items) or items in inputs:
         return step
+    own = set(names_matching(items, inputs))
+    if len(own) > 1 and own <= {*(step["inputs"] or ())}:
+        more = [name for name in step["inputs"] if name not in own]
+        step = {**step, "inputs": more or None}
+    return step
 
 
 class InnerWritten(BaseModel):
@@ -177,11 +204,12 @@ class InnerWritten(BaseModel):
     assign_task: list[PlannedTask]
     final_step: int | None = None
 
-    def data(self, agents: list[str]) -> dict[str, Any]:
+    def data(self, agents: list[str], inputs: Collection[str] = ()) -> dict[str, Any]:
         """Return it as a plan has it.
 
         Args:
             agents: The names of the agents around it.
+            inputs: The names of the inputs that there are.
 
         Raises:
             PlanError: A text is not valid JSON; says whose.
@@ -190,7 +218,7 @@ class InnerWritten(BaseModel):
         return {
             "agents": [agent.model_dump() for agent in self.create_subagent],
             "steps": [
-                task.data(number, [*agents, *own])
+                task.data(number, [*agents, *own], inputs)
                 for number, task in enumerate(self.assign_task, 1)
             ],
             "final_step": f"S{self.final_step}" if self.final_step else None,
@@ -214,19 +242,22 @@ class WrittenPlan(BaseModel):
             PlanError: It breaks a rule of the plan language.
         """
         try:
-            plan = parse_plan(self._data(objective), rules)
+            inputs = (rules.inputs if rules else None) or ()
+            plan = parse_plan(self._data(objective, inputs), rules)
         except PlanError as error:
             raise PlanError(error.problem, error.fix, self.model_dump_json()) from None
         if problem := _without_items(plan, objective):
             raise PlanError(problem, "Write it as asked.", self.model_dump_json())
         return plan.model_copy(update={"final_step": final_step(plan.steps)})
 
-    def _data(self, objective: str) -> dict[str, Any]:
+    def _data(self, objective: str, inputs: Collection[str]) -> dict[str, Any]:
         agents = [agent.name for agent in self.create_subagent]
         return {
             "objective": objective,
             "agents": [agent.model_dump() for agent in self.create_subagent],
-            "steps": [task.data(number, agents) for number, task in enumerate(self.assign_task, 1)],
+            "steps": [
+                task.data(number, agents, inputs) for number, task in enumerate(self.assign_task, 1)
+            ],
         }
 
 

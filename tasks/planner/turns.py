@@ -269,7 +269,10 @@ class WrittenTurn(BaseModel):
         finish = self.finish or _Finish()
         if self.finish and finish.step is None and not (finish.answer or "").strip():
             raise PlanError("The turn finishes without an answer.", "Write it, or name a step.")
-        data = [task.data(number, names) for number, task in enumerate(self.assign_task, first)]
+        data = [
+            task.data(number, names, plan.inputs)
+            for number, task in enumerate(self.assign_task, first)
+        ]
         try:
             return TurnReply(
                 agents=tuple(Agent(**agent.model_dump()) for agent in self.create_subagent),

@@ -5,6 +5,7 @@ Settings are sampling, the form of the output, and limits.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     TextPart,
+    UserContent,
     UserPromptPart,
 )
 from pydantic_ai.models import Model
@@ -46,7 +48,8 @@ from ...models.remote import tracing_of
 from ...models.resolve import local_model, refusal
 from ...plan.output import Form, Output
 from .answer import GO_ON, watch
-from .request import SubagentRequest, prompt_of
+from .content import content_of
+from .request import SubagentRequest
 
 __all__ = [
     "ask",
@@ -156,7 +159,8 @@ async def ask(model: Model, request: SubagentRequest) -> tuple[list[ModelMessage
     """
     is_local = local_model(model) is not None
     settings = settings_of(request, is_local=is_local)
-    messages = _conversation(request, is_local=is_local)
+    content = await asyncio.to_thread(content_of, model, request)
+    messages = _conversation(request, content, is_local=is_local)
     if request.begun and is_local:
         settings["llamacpp_begun"] = request.begun
     with own_errors(model, request):
@@ -181,11 +185,11 @@ def own_errors(model: Model, request: SubagentRequest) -> Generator[None]:
         raise _translated(model, request, error) from error
 
 
-def _conversation(request: SubagentRequest, *, is_local: bool) -> list[ModelMessage]:
+def _conversation(
+    request: SubagentRequest, content: str | list[UserContent], *, is_local: bool
+) -> list[ModelMessage]:
     """Return the messages; a model file goes on with an answer itself, others are asked to."""
-    asked = ModelRequest(
-        parts=[UserPromptPart(prompt_of(request))], instructions=request.instructions
-    )
+    asked = ModelRequest(parts=[UserPromptPart(content)], instructions=request.instructions)
     earlier: list[ModelMessage] = []
     for before in request.history:
         earlier.append(

@@ -32,6 +32,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from ...inputs.pictures import made_picture
 from ...quoting import Quote, called, with_quotes
 from ...text import plural, tokens_of
 from ...toolsets.journal import LeftOut
@@ -60,7 +61,7 @@ _LAST_SHARE, _WORTH_SHARE, _SUMMARY_SHARE, _ANSWER_SHARE = 2, 8, 16, 8
 _LEAST_SUMMARY, _LEAST_SUMMARISED = 128, 1000
 """Tokens of a summary, and those of a room in which one is asked for."""
 _PICTURE_TOKENS = 1600
-"""About what providers count for a picture of the usual size."""
+"""About what providers count for a picture of the usual size, where its own isn't known."""
 _PART_TOKENS = 4
 """What marks a part of a message, such as its role."""
 _LEAST_CHARACTERS = 200
@@ -101,7 +102,8 @@ def _tokens(part: object) -> int:
 
 
 def _content_tokens(content: object) -> int:
-    pictures = _PICTURE_TOKENS * len(pictures_in(content))
+    made = [made_picture(picture.data) for picture in pictures_in(content)]
+    pictures = sum(picture.tokens if picture else _PICTURE_TOKENS for picture in made)
     return _PART_TOKENS + tokens_of(text_of(content)) + pictures
 
 

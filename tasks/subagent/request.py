@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pydantic import Field
 
 from ...data_types import Frozen
 from ...errors import Category, UnavailableError
+from ...inputs.pictures import Picture, parts_of
 from ...metrics.clock import Stretch
 from ...plan.ids import is_step_id
 from ...plan.output import OutputKind, StepOutput
@@ -31,6 +33,8 @@ __all__ = [
     "cut",
     "cut_tokens",
     "omissions_of",
+    "picture_tokens",
+    "pictures_of",
     "prompt_of",
     "shares",
     "tokens_of",
@@ -254,6 +258,17 @@ def prompt_of(request: SubagentRequest) -> str:
     return "\n\n".join(with_quotes([*readings, *_work(request)]))
 
 
+def pictures_of(request: SubagentRequest) -> tuple[tuple[str, Picture], ...]:
+    """Return the pictures that are shown before the prompt, each with the line that names it."""
+    read, _ = _shown(request.upstream, request.max_input_tokens)
+    return tuple(picture for text in read for picture in text.pictures)
+
+
+def picture_tokens(request: SubagentRequest) -> int:
+    """Estimate the tokens of the pictures before the prompt, with their labels."""
+    return sum(tokens_of(label) + picture.tokens for label, picture in pictures_of(request))
+
+
 def omissions_of(request: SubagentRequest, *, marked: bool = True) -> tuple[Omission, ...]:
     """Return what the prompt has no room for.
 
@@ -283,12 +298,68 @@ def _work(request: SubagentRequest) -> list[PromptPart]:
     return parts
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A text as the prompt has it, and the pictures that stand before that, with their labels.
+
+    Attributes:
+        tokens: Those that its pictures take, without those that there is no room for.
+        lost: The tokens of these.
+    """
+
+    output: StepOutput
+    pictures: tuple[tuple[str, Picture], ...] = ()
+    tokens: int = 0
+    lost: int = 0
+
+    @property
+    def is_picture(self) -> bool:
+        return bool(self.pictures or self.lost) and not self.output.text
+
+
+def _shown(outputs: Sequence[StepOutput], limit: int | None) -> tuple[list[_Shown], int | None]:
+    """Take the pictures out of texts, as many as there is room for; return what remains of it."""
+    found: list[_Shown] = []
+    for output in outputs:
+        found.append(shown := _taken_out(output, limit))
+        limit = None if limit is None else limit - shown.tokens
+    return found, limit
+
+
+def _taken_out(output: StepOutput, limit: int | None) -> _Shown:
+    parts = parts_of(output.text)
+    if all(isinstance(part, str) for part in parts):
+        return _Shown(output)
+    pictures: list[tuple[str, Picture]] = []
+    texts: list[str] = []
+    used = lost = 0
+    label = _label(output).rstrip(":")
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif limit is not None and used + part.tokens > limit:
+            lost += part.tokens
+            texts.append(_LEFT_OUT)
+        elif len(parts) == 1:
+            pictures.append((f"{label}:", part))
+            used += part.tokens
+        else:
+            page = texts[-1].rstrip().rpartition("\n")[2].strip("[]")
+            texts.append(f"[the picture above of {page}]")
+            pictures.append((f"{label}, {page}:", part))
+            used += part.tokens
+    shown = output.model_copy(update={"text": "".join(texts)})
+    return _Shown(shown, tuple(pictures), used, lost)
+
+
 def _readings(
     outputs: Sequence[StepOutput], limit: int | None, *, marked: bool
-) -> tuple[list[Quote], tuple[Omission, ...]]:
+) -> tuple[list[PromptPart], tuple[Omission, ...]]:
+    shown, limit = _shown(outputs, limit)
+    outputs = [text.output for text in shown]
     labels = [_label(text) for text in outputs]
     if limit is None:
-        return [_quote(text.text, label) for text, label in zip(outputs, labels, strict=True)], ()
+        return [_part(text, label) for text, label in zip(shown, labels, strict=True)], ()
     if is_short := sum(tokens_of(f"{label}\n") for label in labels) > limit // 2:
         labels = [f"{called(text.name)}:" for text in outputs]
     # What stands behind a label, a line's end or a blank, is a character as well.
@@ -301,15 +372,32 @@ def _readings(
         for text, share in zip(outputs, shares(tokens, room), strict=True)
     ]
     left_out = tuple(
-        Omission(name=text.name, tokens=of - tokens_of(cut_text), of=of)
-        for text, cut_text, of in zip(outputs, texts, tokens, strict=True)
-        if cut_text != text.text
+        Omission(
+            name=text.output.name,
+            tokens=of - tokens_of(cut_text) + text.lost,
+            of=of + text.tokens + text.lost,
+        )
+        for text, cut_text, of in zip(shown, texts, tokens, strict=True)
+        if cut_text != text.output.text or text.lost
     )
-    quotes = [
-        _quote(cut_text, label, short=is_short)
-        for label, cut_text in zip(labels, texts, strict=True)
+    parts = [
+        _part(
+            replace(text, output=text.output.model_copy(update={"text": cut_text})),
+            label,
+            short=is_short,
+        )
+        for text, label, cut_text in zip(shown, labels, texts, strict=True)
     ]
-    return quotes, left_out
+    return parts, left_out
+
+
+_LEFT_OUT = "[a picture is left out: there is no room for it]"
+
+
+def _part(shown: _Shown, label: str, *, short: bool = False) -> PromptPart:
+    if shown.is_picture:
+        return f"{label} the picture above that is called so."
+    return _quote(shown.output.text, label, short=short)
 
 
 def _quote(text: str, label: str, *, short: bool = False) -> Quote:

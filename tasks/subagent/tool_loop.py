@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,8 +30,9 @@ from ...toolsets.shown import pictures_in
 from ...tracing import request_tracing
 from ..context import current_task
 from ..task_runs import usage_of
+from .content import content_of
 from .conversation import CompactingModel
-from .request import SubagentRequest, prompt_of
+from .request import SubagentRequest, pictures_of
 
 __all__ = ["ToolLoop"]
 
@@ -100,7 +102,8 @@ class ToolLoop:
             return await self._run()
         except (ModelHTTPError, ContextTooSmallError) as error:
             refuses = isinstance(error, ContextTooSmallError) or error.status_code in _REFUSALS
-            if not refuses or not self._shows_pictures:
+            # Without pictures of its own the question would be another one.
+            if not refuses or not self._shows_pictures or pictures_of(self.request):
                 raise
             _logger.warning("%s refused pictures of tools: %s", self.model.model_name, error)
             # It is as after a kill: what the calls came to is in the journal.
@@ -138,10 +141,11 @@ class ToolLoop:
             end_strategy="exhaustive",
         )
         agent.instrument = request_tracing()
+        content = None if history else await asyncio.to_thread(content_of, self.model, asked)
         most = self._journaled.rules.most + _MORE_REQUESTS
         try:
             async with agent.iter(
-                None if history else prompt_of(asked),
+                content,
                 message_history=history or None,
                 model_settings=self._settings,
                 usage_limits=UsageLimits(request_limit=most),
@@ -190,7 +194,8 @@ def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:
     if request.max_calls is not None:
         most = min(most, request.max_calls)
     # What changes nothing needs no person who agrees to it.
-    return AttemptRules(most, asks=catalogue.asks and not request.looks_around)
+    can_ask = not request.looks_around
+    return AttemptRules(most, asks=catalogue.asks and can_ask, can_ask=can_ask)
 
 
 def _has_pictures(message: ModelMessage) -> bool:

@@ -103,7 +103,7 @@ def test_a_plan_that_breaks_a_rule_is_explained(
     assert result.exit_code == 2
     assert message in result.stderr
     assert str(path) in result.stderr
-    assert "docs/reference/task_ir.schema.json" in result.stderr
+    assert "prefect-swarm docs plan_language" in result.stderr
 
 
 def test_a_plan_with_more_steps_than_allowed_is_refused(invoke: Invoke) -> None:

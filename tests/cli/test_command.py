@@ -23,7 +23,7 @@ def test_the_newest_are_shown_and_that_there_are_more(stored: Path, invoke: Invo
     lines = invoke("runs", "--limit", 3).stdout.splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["halfway", "run29", "run28"]
     assert lines[3].split()[-2:] == ["Count", "[red]"]
-    assert "3 runs, and there are older ones: see --limit." in lines
+    assert "3 runs shown, and there are older ones: see --limit." in lines
     assert "To go on with one that stopped: prefect-swarm resume halfway" in lines
 
 
@@ -34,13 +34,15 @@ def test_as_json_each_run_is_a_record(stored: Path, invoke: Invoke) -> None:
     first = found["runs"][0]
     assert (first["makespan_s"], first["tokens"], first["usd"]) == (3.5, 70, 0.25)
     assert first["started_at"].startswith("19")
-    assert json.loads(invoke("runs", "nothing so", "--json").stdout) == {"runs": [], "more": False}
+    none = json.loads(invoke("runs", "nothing so", "--json").stdout)
+    assert (none["runs"], none["more"], none["totals"]["runs"]) == ([], False, 0)
 
 
 def test_how_many_steps_are_done_stands_before_time_and_cost(stored: Path, invoke: Invoke) -> None:
     header, _, _, ended, *_ = invoke("runs", "--limit", 2).stdout.splitlines()
-    assert " ".join(header.split()) == "Run Started Status Done Time Tokens Cost Objective"
-    assert ended.split()[3:8] == ["completed", "1/2", "3.5", "s", "70"]
+    assert " ".join(header.split()) == "Run Started Status Done Time Tokens Cost Usual Objective"
+    words = ["completed,", "1", "missing", "1/2", "3.5", "s", "70"]
+    assert ended.split()[3:10] == words
 
 
 def test_where_there_are_none_that_is_said(swarm_home: Path, invoke: Invoke) -> None:

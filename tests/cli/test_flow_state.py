@@ -16,15 +16,15 @@ from prefect_swarm.cli.watch_flow_run import (
 )
 from rich.console import Console
 
-DONE = TaskSnapshot("1", "S1 · Ann · attempt 1", "Completed", "COMPLETED", 101.0, 103.5)
-RUNS = TaskSnapshot("2", "S2 · Bo · attempt 1", "Running", "RUNNING", 104.0)
+DONE = TaskSnapshot("1", "S1, Ann, attempt 1", "Completed", "COMPLETED", 101.0, 103.5)
+RUNS = TaskSnapshot("2", "S2, Bo, attempt 1", "Running", "RUNNING", 104.0)
 FLOW = FlowSnapshot("f", "Compare", "Running", "RUNNING", "", 100.0, None, (DONE, RUNS))
 
 
 def test_all_states_are_new_at_first() -> None:
     assert changes(None, FLOW) == [
-        "S1 · Ann · attempt 1: Completed after 2.5 s",
-        "S2 · Bo · attempt 1: Running",
+        "S1, Ann, attempt 1: Completed after 2.5 s",
+        "S2, Bo, attempt 1: Running",
         "The flow run is Running",
     ]
 
@@ -34,7 +34,7 @@ def test_later_only_what_changed_has_a_line() -> None:
     over = replace(RUNS, state="Failed", kind="FAILED", ended_at=106.0)
     now = replace(FLOW, state="Completed", kind="COMPLETED", tasks=(DONE, over))
     assert changes(FLOW, now) == [
-        "S2 · Bo · attempt 1: Failed after 2.0 s",
+        "S2, Bo, attempt 1: Failed after 2.0 s",
         "The flow run is Completed",
     ]
 
@@ -68,7 +68,7 @@ def test_a_board_shows_what_runs_before_what_is_over() -> None:
     title, header, row, more, words, note = shown.get().splitlines()
     assert title == "Compare"
     assert header.split() == ["Task", "run", "State", "Started", "Time"]
-    assert "S2 · Bo · attempt 1" in row
+    assert "S2, Bo, attempt 1" in row
     assert row.endswith("6.0 s ")
     assert (more, note) == ("… and 1 more task run", "no folder")
     assert words.startswith("Running · 2 task runs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,86 @@ def test_a_run_that_is_partly_completed_leaves_with_3(invoke: Invoke) -> None:
     assert "Partly completed: S1: " in result.stderr
     assert "--step S1" in result.stderr
     assert "Problems" in result.stdout
+
+
+LOSSY = {
+    "objective": "Describe drinks",
+    "agents": [{"name": "Writer", "system_prompt": "You write."}],
+    "steps": [
+        {
+            "id": "S1",
+            "agent": "Writer",
+            "prompt": "Describe {item}",
+            "for_each": {"items": ["tea", "nothing", "coffee"], "at_least": 2},
+        },
+        {"id": "S2", "agent": "Writer", "prompt": "Describe nothing at all", "optional": True},
+        {"id": "S3", "agent": "Writer", "prompt": "Compare", "depends_on": ["S1"]},
+    ],
+    "final_step": "S3",
+}
+
+
+def without_nothing(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+    asked = str(getattr(messages[-1].parts[-1], "content", ""))
+    return ModelResponse(parts=[TextPart("" if "Describe nothing" in asked else "Here it is.")])
+
+
+@pytest.fixture
+def lossy(tmp_path: Path) -> Iterator[Path]:
+    """A plan that is completed without an item and an optional step."""
+    path = tmp_path / "lossy.json"
+    path.write_text(json.dumps(LOSSY))
+    model = FunctionModel(without_nothing)
+    with override_models(worker=model, orchestrator=model):
+        yield path
+
+
+def test_a_completed_run_with_items_missing_leaves_with_3_and_names_them(
+    lossy: Path, invoke: Invoke
+) -> None:
+    result = invoke("run", "--plan", lossy, "--max-attempts", "1")
+    run = next(line for line in result.stdout.splitlines() if line.startswith("Run ")).split()[1]
+    assert result.exit_code == 3
+    assert f"Run {run} is completed, 1 step and 1 item missing." in result.stdout
+    assert "Completed, with 1 step and 1 item missing: S1[2], S2." in result.stderr
+    assert f"To do them again: prefect-swarm fork {run}" in result.stderr
+    assert re.search(r"^S2 +Writer +gave up ", result.stdout, re.MULTILINE)
+    page = invoke("inspect", run, "--page", "answer").stdout
+    assert "completed, 1 step and 1 item missing · 3 steps: 2 succeeded, 1 gave up" in page
+    assert "S1[2] (nothing): FORMAT" in page
+    assert f"prefect-swarm fork {run}" in page
+    listed = json.loads(invoke("runs", "--json").stdout)["runs"]
+    assert [(each["status"], each["missing"]) for each in listed] == [("completed", 2)]
+    assert invoke("watch", run, "--exit-code").exit_code == 3
+
+
+def test_the_named_command_does_what_is_missing_and_nothing_else_again(
+    lossy: Path, invoke: Invoke
+) -> None:
+    first = json.loads(invoke("run", "--plan", lossy, "--max-attempts", "1", "--json").stdout)
+    with override_models(worker=FunctionModel(obliging), orchestrator=FunctionModel(obliging)):
+        again = invoke("fork", first["run_id"], "--json")
+    assert again.exit_code == 0, again.stderr
+    result = SwarmResult.model_validate_json(again.stdout)
+    assert result.failures == ()
+    assert [step.id for step in result.steps if step.taken_from] == ["S1[1]", "S1[3]"]
+
+
+def test_a_line_of_a_batch_with_items_missing_is_not_whole(
+    lossy: Path, tmp_path: Path, invoke: Invoke
+) -> None:
+    lines = batch_file(tmp_path, {"plan": LOSSY}, MAPPED)
+    result = invoke("batch", lines, "--max-attempts", "1")
+    assert result.exit_code == 3
+    assert "1 step and 1 item missing: S1[2], S2" in result.stderr
+    assert "2 lines: 1 completed with something missing, 1 completed" in result.stderr
+
+
+def test_what_the_memory_did_is_said_with_verbose_alone(invoke: Invoke) -> None:
+    invoke("run", "--plan", UNEVEN)
+    run = json.loads(invoke("run", "--plan", UNEVEN, "--json").stdout)["run_id"]
+    assert "Recalled" not in invoke("inspect", run).stdout
+    assert "Recalled" in invoke("inspect", run, "-v").stdout
 
 
 def test_a_run_that_is_completed_can_be_resumed_and_is_not_run_again(invoke: Invoke) -> None:

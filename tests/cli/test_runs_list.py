@@ -5,18 +5,20 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.store.runs import ListedRun, list_runs
+from prefect_swarm.cli.runs import parse_since
+from prefect_swarm.store.runs import ListedRun, Usual, find_usual, list_runs, usual_of
 
 from .conftest import Invoke
 
 RESULT: dict[str, Any] = {
     "status": "completed",
     "answer": "so it is",
-    "steps": [{"status": "succeeded"}, {"status": "failed"}],
+    "steps": [{"status": "succeeded"}, {"status": "failed", "category": "LOGIC"}],
     "metrics": {"makespan_s": 3.5},
     "cost": {"tokens": 70, "money_usd": 0.25},
 }
@@ -45,6 +47,7 @@ def test_the_newest_is_first_with_what_it_took(tmp_path: Path) -> None:
         done=1,
         instances=0,
         instances_done=0,
+        missing=1,
     )
     assert (second.run_id, second.status) == ("old", "failed")
 
@@ -170,3 +173,104 @@ def test_a_damaged_run_is_listed_as_damaged_with_its_file(
     assert (first.run_id, first.status, second.run_id) == ("hurt", "damaged", "whole")
     assert str(path) in first.damage
     assert damage in first.damage
+
+
+def test_only_runs_since_a_time_are_listed(tmp_path: Path) -> None:
+    for at in (1.0, 2.0, 3.0):
+        store(tmp_path, f"r{at:.0f}", at)
+    assert names(tmp_path, since=2.0) == ["r3", "r2"]
+
+
+NOW = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("30m", datetime(2026, 11, 27, 11, 30, tzinfo=UTC)),
+        ("12h", datetime(2026, 11, 27, 0, 0, tzinfo=UTC)),
+        (" 7D ", datetime(2026, 11, 20, 12, 0, tzinfo=UTC)),
+        ("2w", datetime(2026, 11, 13, 12, 0, tzinfo=UTC)),
+        ("2026-11-20T08:00+00:00", datetime(2026, 11, 20, 8, 0, tzinfo=UTC)),
+    ],
+)
+def test_a_span_or_a_date_says_since_when(text: str, when: datetime) -> None:
+    assert parse_since(text, NOW) == when.timestamp()
+
+
+def test_a_date_is_that_of_the_reader_s_clock() -> None:
+    assert parse_since("2026-11-20", NOW) == datetime(2026, 11, 20).astimezone().timestamp()
+
+
+@pytest.mark.parametrize("text", ["", "week", "-3d", "3", "3x", "999999w", "2026-13-01"])
+def test_what_is_no_time_is_wrong_usage(text: str, invoke: Invoke) -> None:
+    result = invoke("runs", f"--since={text}")
+    assert result.exit_code == 2
+    assert "Give a span (30m, 12h, 7d, 2w) or a date" in result.stderr
+
+
+def took(folder: Path, name: str, at: float, *, seconds: float, usd: float | None) -> None:
+    run = store(folder, name, at, f"Report of day {at:.0f}", "completed")
+    result = json.loads((run / "result.json").read_text())
+    result |= {"metrics": {"makespan_s": seconds}, "cost": {"tokens": 100, "money_usd": usd}}
+    (run / "result.json").write_text(json.dumps(result, indent=2))
+
+
+def test_usual_is_the_median_of_the_other_runs_like_it(tmp_path: Path) -> None:
+    for at, usd in enumerate((1.0, 2.0, 9.0, 100.0), 1):
+        took(tmp_path, f"r{at}", float(at), seconds=usd, usd=usd)
+    store(tmp_path, "other", 9.0, "Something else", "completed")
+    usual = find_usual([*list_runs(folder=tmp_path)], folder=tmp_path)
+    assert usual["r4"] == Usual(3, 2.0, 100.0, 2.0)
+    assert usual["r1"] == Usual(3, 9.0, 100.0, 9.0)
+    assert "other" not in usual
+
+
+def test_two_runs_of_one_kind_are_too_few_for_what_is_usual(tmp_path: Path) -> None:
+    for at in (1.0, 2.0):
+        took(tmp_path, f"r{at:.0f}", at, seconds=1.0, usd=1.0)
+    assert find_usual([*list_runs(folder=tmp_path)], folder=tmp_path) == {}
+
+
+def test_runs_of_a_deployment_are_alike_whatever_their_objectives() -> None:
+    runs = [ListedRun(name, "completed", 1.0, name, deployment="d") for name in "abc"]
+    assert usual_of(runs[0], runs) == Usual(2)
+    assert usual_of(ListedRun("a", "completed", 1.0, "a"), runs) is None
+
+
+def test_runs_are_sorted_by_what_they_cost_and_took(swarm_home: Path, invoke: Invoke) -> None:
+    folder = swarm_home / "runs"
+    took(folder, "cheap", 4.0, seconds=9.0, usd=0.1)
+    took(folder, "dear", 3.0, seconds=1.0, usd=5.0)
+    took(folder, "free", 2.0, seconds=2.0, usd=None)
+
+    def order(*options: str) -> list[str]:
+        listed = json.loads(invoke("runs", "--json", *options).stdout)["runs"]
+        return [run["run_id"] for run in listed]
+
+    assert order() == ["cheap", "dear", "free"]
+    assert order("--sort", "cost") == ["dear", "cheap", "free"]
+    assert order("--sort", "time") == ["cheap", "free", "dear"]
+    assert order("--sort", "cost", "--limit", "1") == ["dear"]
+
+
+def test_the_last_line_has_the_totals(swarm_home: Path, invoke: Invoke) -> None:
+    folder = swarm_home / "runs"
+    took(folder, "one", 1.0, seconds=60.0, usd=0.25)
+    took(folder, "two", 2.0, seconds=30.0, usd=None)
+    store(folder, "three", 3.0, "Report of day 3", "failed")
+    lines = invoke("runs").stdout.splitlines()
+    assert (
+        "In all: 3 runs (1 failed, 2 completed, 3 missing) · 1:33 · 270 tokens · "
+        "$0.5000 (1 without a price)"
+    ) in lines
+    cut = invoke("runs", "--limit", "1").stdout
+    assert "Of those shown: 1 run (1 failed, 1 missing)" in cut
+    assert "1 run shown, and there are older ones" in cut
+    least = invoke("runs", "--sort", "cost", "--limit", "1").stdout
+    assert "In all: 3 runs" in least
+
+
+def test_a_completed_run_with_something_missing_says_so(swarm_home: Path, invoke: Invoke) -> None:
+    store(swarm_home / "runs", "one", 1.0, status="completed")
+    assert "completed, 1 missing" in invoke("runs").stdout

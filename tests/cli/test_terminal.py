@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eliciting_mcp_server import SERVER
 from prefect.settings import get_current_settings
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
@@ -154,6 +155,25 @@ def test_n_asks_why_and_ends_the_run(plan: Path, calls: Path) -> None:
     assert calls.read_text("utf-8") == ""
 
 
+@pytest.mark.parametrize(("typed", "code", "asked"), [("n\n", 130, 0), ("y\n", 0, 2)])
+def test_what_is_sent_to_every_item_is_asked_about(
+    typed: str, code: int, asked: int, calls: Path, tmp_path: Path
+) -> None:
+    (items := tmp_path / "items.txt").write_text("tea\ncoffee\n")
+    (long := tmp_path / "long.md").write_text("A long text. " * 4000)
+    mapped = ("--items", items, "--template", "Rate {item}", "--file", long, "--no-memory")
+    with terminal(calls, "run", *mapped) as shown:
+        before = shown.until("Go on? [y/N]: ")
+        assert (
+            "Each of the 2 instances of S1 reads long.md: 2 times 17,334 tokens, 34,668 in all."
+            in before
+        )
+        shown.type(typed)
+        ended, rest = shown.end()
+    assert ended == code, rest
+    assert sum("Rate" in line for line in calls.read_text("utf-8").splitlines()) == asked
+
+
 def test_anything_else_is_asked_again(plan: Path, calls: Path) -> None:
     with terminal(calls, *RUN, plan) as shown:
         shown.until(PROMPT)
@@ -257,3 +277,27 @@ def _run_of(shown: str) -> RunFolder:
     found = re.search(r"prefect-swarm resume (\w+)", shown)
     assert found is not None
     return RunFolder.find(found[1])
+
+
+def test_what_a_server_asks_for_is_typed_field_by_field(calls: Path, tmp_path: Path) -> None:
+    notes, tools, path = (tmp_path / name for name in ("notes", "tools.json", "books.json"))
+    entry = {"command": sys.executable, "args": [str(SERVER), str(notes)]}
+    tools.write_text(json.dumps({"mcpServers": {"travel": entry}}), "utf-8")
+    agents = [{**PLAN["agents"][0], "tools": ["travel"]}]
+    path.write_text(json.dumps({**PLAN, "agents": agents, "steps": PLAN["steps"][:1]}), "utf-8")
+    run = ("run", "--no-memory", "--mcp", tools, "--plan", path)
+    with terminal(calls, *run) as shown:
+        asked = shown.until("Answer it? [y]es, [n]o: ")
+        assert "How do you want to fly to Rome?" in asked
+        shown.type("y\n")
+        shown.until("How many seats? (whole number, 1 to 9): ")
+        shown.type("12\n")
+        assert "seats has to be whole number, 1 to 9." in shown.until("1 to 9): ")
+        shown.type("2\n")
+        shown.until("(one of meat, none, else none): ")
+        shown.type("\n")
+        shown.until("(yes or no, else no): ")
+        shown.type("y\n")
+        code, rest = shown.end()
+    assert code == 0, rest
+    assert notes.read_text().splitlines()[-1] == "booked Rome 2"

@@ -193,7 +193,7 @@ def test_a_run_of_another_machine_is_watched_through_the_server(
         name = begun(process, "called two")
         with watching(name, "--exit-code", **elsewhere) as watch:
             until(watch, "Its folder isn't here")
-            until(watch, "S1 · Reader · attempt 1: Completed after")
+            until(watch, "S1, Reader, attempt 1: Completed after")
             process.send_signal(signal.SIGKILL)
             process.wait()
             asyncio.run(fail_on_server(str(RunFolder.find(name).about().flow_run_id)))

@@ -7,6 +7,13 @@ import json
 from docs_pages import ROOT, blocks, page_path
 from prefect_swarm.flows.run_inputs import with_inputs
 from prefect_swarm.inputs.contents import MAX_FILE_BYTES, MAX_FILES, MAX_PAGES, MAX_TEXT_BYTES, size
+from prefect_swarm.inputs.pictures import (
+    MAX_PICTURES,
+    MAX_PICTURES_BYTES,
+    MAX_PIXELS,
+    MAX_SIDE,
+    picture_of,
+)
 from prefect_swarm.inputs.reading import read_paths
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import Step, load_plan
@@ -24,7 +31,19 @@ def test_the_example_s_steps_read_its_files() -> None:
 
 def test_the_limits_are_those_of_the_program() -> None:
     assert f"A file may have {size(MAX_FILE_BYTES)} and a PDF {MAX_PAGES:,} pages" in PAGE
-    assert f"a run takes {MAX_FILES} files and {size(MAX_TEXT_BYTES)} of text" in PAGE
+    assert f"a run takes {MAX_FILES:,} files and {size(MAX_TEXT_BYTES)} of text" in PAGE
+
+
+def test_the_limits_of_pictures_are_those_of_the_program() -> None:
+    assert f"scaled to at most {MAX_SIDE:,} pixels a\nside" in PAGE
+    most = f"{MAX_PIXELS / 1e6:,.0f} million pixels, a step {MAX_PICTURES} pictures"
+    assert f"A picture may have {most}, and a run {size(MAX_PICTURES_BYTES)} of them" in PAGE
+
+
+def test_the_letters_are_a_picture_and_a_text() -> None:
+    inputs = read_paths([ROOT / "examples" / "letters"])
+    assert picture_of(inputs["sign.png"]) is not None
+    assert inputs["memo.docx"].startswith("# Memo to the harbour office\n\nThe works at the south")
 
 
 def test_the_step_of_the_page_is_the_example_s() -> None:

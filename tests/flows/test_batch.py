@@ -45,8 +45,9 @@ def test_an_object_has_an_objective_and_perhaps_a_plan() -> None:
     assert job.plan.steps[0].prompt == "greet"
 
 
-def test_a_plan_brings_its_own_objective() -> None:
-    job = read_line(json.dumps(_plan()), OPTIONS)
+@pytest.mark.parametrize("line", [_plan(), {"plan": _plan()}, {"plan": json.dumps(_plan())}])
+def test_a_plan_brings_its_own_objective(line: dict[str, Any]) -> None:
+    job = read_line(json.dumps(line), OPTIONS)
     assert job.objective == "Be polite"
     assert job.plan is not None
 
@@ -73,7 +74,7 @@ def test_a_lines_options_go_before_the_batchs() -> None:
         ("5", "The line is a number."),
         ("null", "The line is null."),
         ("[" * 100_000, "not JSON"),
-        ("{}", "objective: Field required"),
+        ("{}", "The line has neither an objective nor a plan."),
         ('""', "objective"),
         ('{"objective": "  "}', "The objective is empty."),
         ('{"objective": "x", "plna": {}}', "plna: Extra inputs"),

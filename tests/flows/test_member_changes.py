@@ -273,9 +273,9 @@ def test_a_completed_run_says_how_the_instances_are_done_anew_that_it_did_withou
         script.fails = "-"
         resumed = CliRunner().invoke(app, ["resume", result.run_id, "--retry-failed"])
         assert script.asked() == []
-        says = "Done without S2[2]. To do what failed anew, and what reads it: prefect-swarm fork"
+        says = "1 item missing: S2[2]. To do again what is missing, and what reads it: "
         for shown in (resumed, CliRunner().invoke(app, ["inspect", result.run_id])):
-            assert says in " ".join(shown.stdout.split())
+            assert f"{says}prefect-swarm fork" in " ".join(shown.stdout.split())
         again = forked(result.run_id)
     assert script.asked() == ["compare", "judge b", "read b"]
     assert again.status == "completed"

@@ -49,25 +49,23 @@ class TestForm:
         return parameter_schema(swarm_flow).model_dump(mode="json")
 
     @pytest.fixture
-    def fields(self, form: dict[str, Any]) -> dict[str, Any]:
-        return form["definitions"]["SwarmOptions"]["properties"]
+    def options(self, form: dict[str, Any]) -> dict[str, Any]:
+        return form["properties"]["options"]
 
     def test_it_is_json_whatever_python_may_give(self, form: dict[str, Any]) -> None:
         assert json.loads(json.dumps(form)) == form
         assert set(form["properties"]) == {"objective", "plan", "inputs", "options", "fork"}
 
-    def test_a_model_is_a_text(self, fields: dict[str, Any]) -> None:
-        assert fields["model"]["type"] == "string"
-        for tier in (*TIERS, "orchestrator"):
-            assert [kind["type"] for kind in fields[tier]["anyOf"]] == ["string", "null"]
+    def test_a_model_is_a_text(self, options: dict[str, Any]) -> None:
+        assert options["properties"]["model"]["type"] == "string"
+        models = options["properties"]["more_models"]["anyOf"][1]["properties"]
+        assert {models[tier]["type"] for tier in TIERS} == {"string"}
 
-    def test_a_tier_has_fields_of_its_own(
-        self, form: dict[str, Any], fields: dict[str, Any]
+    def test_nothing_of_the_options_is_sent_that_nobody_filled_in(
+        self, options: dict[str, Any]
     ) -> None:
-        assert fields["tiers"]["type"] == "object"
-        assert fields["tiers"]["additionalProperties"] == {"$ref": "#/definitions/TierOptions"}
-        tier = form["definitions"]["TierOptions"]["properties"]
-        assert {"concurrency", "max_output_tokens", "temperature", "timeout_s"} <= set(tier)
+        assert options["default"] == {}
+        assert '"default"' not in json.dumps(options["properties"])
 
     def test_a_model_given_as_the_default_is_its_name(self) -> None:
         async def asks(options: SwarmOptions = SwarmOptions(model=TestModel())) -> None:  # noqa: B008

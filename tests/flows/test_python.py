@@ -13,8 +13,15 @@ import pytest
 from flow_runs import plan_of
 from prefect import flow
 from prefect.client.orchestration import get_client
-from prefect_swarm import SwarmOptions, SwarmResult, override_models, resume, swarm
-from prefect_swarm.errors import ModelError
+from prefect_swarm import (
+    SwarmOptions,
+    SwarmResult,
+    override_models,
+    resume,
+    swarm,
+    swarm_sync,
+)
+from prefect_swarm.errors import InputError, ModelError
 from prefect_swarm.models import names
 from prefect_swarm.models.names import RegisteredModel, register_model
 from prefect_swarm.store.result import RunFailedError
@@ -259,3 +266,28 @@ class TestTyping:
             result = asyncio.run(call(server))
         assert_type(result, SwarmResult)
         assert result.output == [1, 2]
+
+
+def test_code_that_is_not_async_runs_a_swarm_and_has_its_result() -> None:
+    with provider_server(works, models=SERVED) as server:
+        result = swarm_sync("Find out", plan=PLAN, options=FORGETFUL, model=by_name(server))
+    assert_type(result, SwarmResult)
+    assert result.status == "completed"
+    assert result["S1"].output == "A finding about do S1."
+
+
+def test_a_flow_that_is_not_async_runs_a_swarm_within_itself() -> None:
+    @flow
+    def outer(name: str) -> str:
+        return swarm_sync("Find out", plan=PLAN, options=FORGETFUL, model=name).status
+
+    with provider_server(works, models=SERVED) as server:
+        assert outer(by_name(server)) == "completed"
+
+
+def test_where_a_loop_runs_the_error_says_to_await() -> None:
+    async def within() -> None:
+        swarm_sync("Find out", plan=PLAN)
+
+    with pytest.raises(InputError, match=r"event loop runs .* Write `await swarm\(…\)` there"):
+        asyncio.run(within())

@@ -123,7 +123,7 @@ def test_a_planner_sees_names_and_sizes_and_its_steps_read_what_they_name() -> N
     options = SwarmOptions(memory=False, model=FunctionModel(answer))  # type: ignore[arg-type]
     texts = {**TEXTS, "notes.md": "# Rain in May\nIt rained."}
     result = asyncio.run(swarm("Find out", inputs=texts, options=options))
-    assert "sales.csv (CSV, 18 characters, about 6 tokens), begins: region,sum" in seen[0]
+    assert "sales.csv (CSV, 1 row, 18 characters, about 6 tokens), begins: region,sum" in seen[0]
     assert "It rained" not in seen[0]
     assert "region,sum" in seen[1]
     assert "It rained" not in seen[1]

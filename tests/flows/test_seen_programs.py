@@ -254,7 +254,7 @@ def test_runs_with_other_numbers_of_instances_are_compared(
     )
     assert step.attempts == (4, 2)
     print_difference(found)
-    assert "succeeded: 2 of 2 instances succeeded, scripted" in capsys.readouterr().out
+    assert "without S2[3] → succeeded: 2 of 2 instances succeeded " in capsys.readouterr().out
 
 
 def test_the_log_says_how_many_instances_succeeded() -> None:

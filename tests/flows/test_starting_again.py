@@ -172,7 +172,7 @@ def test_a_scheduled_batch_passes_over_nothing_of_last_nights(batch: Batch) -> N
             parameters={
                 "input_path": str(batch.source),
                 "output_path": str(batch.output),
-                "options": OPTIONS.model_dump(mode="json"),
+                "options": OPTIONS.model_dump(mode="json", exclude_none=True),
             },
         )
         return await deployment.aapply()

@@ -86,9 +86,22 @@ def test_a_pydantic_model_is_such_a_form() -> None:
     assert judged('{"name": 7}', Person.model_json_schema()).category is Category.SCHEMA
 
 
-def test_no_more_than_five_diagnostics_are_given() -> None:
+def test_all_mistakes_are_named_up_to_twenty_and_the_others_counted() -> None:
     strings = {"type": "array", "items": {"type": "string"}}
-    assert len(judged("[1, 2, 3, 4, 5, 6]", strings).diagnostics) == 5
+
+    def named(count: int) -> list[str]:
+        return [each.message for each in judged(json.dumps([0] * count), strings).diagnostics]
+
+    assert len(named(20)) == 20
+    assert all("is not of type 'string'" in message for message in named(20))
+    assert named(23)[19:] == ["$[19]: 0 is not of type 'string'", "and 3 more"]
+
+
+def test_a_long_value_hides_no_mistake() -> None:
+    schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
+    found = judged(json.dumps({"a": [1] * 1000, "b": 2}), schema).diagnostics
+    assert [len(each.message) < 300 for each in found] == [True, True]
+    assert found[0].message.endswith("is not of type 'string'")
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pdf_files import encrypted_pdf, pdf_of
+from picture_files import picture_bytes, scanned_pdf
 from prefect_swarm.errors import InputError
 from prefect_swarm.host.bounded_work import pdf_pages
 from prefect_swarm.inputs import contents as pdf
-from prefect_swarm.inputs.contents import InputKind, kind_of, text_of
+from prefect_swarm.inputs.contents import (
+    MAX_TEXT_BYTES,
+    InputKind,
+    check_total,
+    kind_of,
+    text_of,
+    texts_of,
+)
+from prefect_swarm.inputs.pictures import (
+    MAX_PICTURES_BYTES,
+    MAX_SIDE,
+    picture_of,
+    pictures_in,
+    without_pictures,
+)
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r\ufeff", codec="utf-8"), min_size=1)
 
@@ -80,7 +95,12 @@ def test_a_mark_before_a_csv_and_its_line_ends_do_not_count() -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("a.xlsx", "as CSV"), ("a.docx", "as PDF or as text"), ("a.png", "Give text, Markdown, CSV")],
+    [
+        ("a.ods", "as CSV"),
+        ("a.odt", "as PDF or as text"),
+        ("a.heic", "as PNG or JPEG"),
+        ("a.bin", "Give text, Markdown, CSV"),
+    ],
 )
 def test_a_binary_file_is_an_error_that_says_what_to_give(name: str, advice: str) -> None:
     assert advice in problem(b"PK\x03\x04\0\0", name)
@@ -134,3 +154,44 @@ def test_a_pdf_with_other_bytes_in_it_has_pages_or_a_fault(place: int, noise: by
 def test_a_pdf_with_too_many_pages_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf, "MAX_PAGES", 2)
     assert "has 3 pages" in problem(pdf_of("a", "b", "c"), "a.pdf")
+
+
+def test_a_page_of_a_pdf_without_text_is_a_picture() -> None:
+    text = texts_of(scanned_pdf("red", "blue"), "a.pdf")[""]
+    red, blue = pictures_in(text)
+    assert max(red.width, red.height, blue.width, blue.height) <= MAX_SIDE
+    assert without_pictures(text) == f"[page 1]\n{red.label}\n\n[page 2]\n{blue.label}"
+
+
+def test_a_page_with_text_stays_a_text_beside_one_without() -> None:
+    text = texts_of(pdf_of("Hello", ""), "a.pdf")[""]
+    assert text.startswith("[page 1]\nHello\n\n[page 2]\ndata:image/")
+
+
+def test_a_page_with_nothing_on_it_is_no_picture() -> None:
+    text = texts_of(scanned_pdf("red", "white"), "a.pdf")[""]
+    assert len(pictures_in(text)) == 1
+    assert text.endswith("[page 2]\n(no text)")
+    with pytest.raises(InputError, match="is blank"):
+        texts_of(scanned_pdf("white"), "a.pdf")
+
+
+def test_too_many_pages_without_text_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "MAX_PICTURES", 1)
+    with pytest.raises(InputError, match="2 pages without text, and at most 1"):
+        texts_of(scanned_pdf("red", "blue"), "a.pdf")
+
+
+def test_a_picture_is_known_by_its_bytes_whatever_it_is_called() -> None:
+    for name in ("a.png", "photo.txt", "data.csv", "noname"):
+        assert picture_of(texts_of(picture_bytes("JPEG"), name)[""]) is not None
+
+
+def test_where_text_alone_is_wanted_a_picture_is_its_label() -> None:
+    assert text_of(picture_bytes("JPEG"), "a.jpg").startswith("[picture: JPEG, 40 × 20 pixels,")
+
+
+def test_more_pictures_than_a_run_may_have_are_refused() -> None:
+    check_total(MAX_TEXT_BYTES, MAX_PICTURES_BYTES)
+    with pytest.raises(InputError, match="of pictures"):
+        check_total(0, MAX_PICTURES_BYTES + 1)

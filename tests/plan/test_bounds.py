@@ -94,7 +94,8 @@ def test_samples_are_drawn_at_the_first_attempt_and_a_judge_is_asked_once() -> N
         ({"items": ["a", "b", "c"], "max_items": 2}, Range(0, 2)),
         ({"items": ["a", "b", "c"], "max_items": 2, "too_many": "first"}, Range(2, 2)),
         ({"items": ["a", "b", "c"], "max_items": 2, "too_many": "ask"}, Range(0, 3)),
-        ({"items": "*.pdf"}, Range(0, 100)),
+        ({"items": "*.pdf"}, Range(0, 1000)),
+        ({"items": "*.pdf", "max_items": 100}, Range(0, 100)),
         ({"items": "papers.csv", "max_items": 7}, Range(0, 7)),
         ({"items": "S1", "at": "/papers", "max_items": 50}, Range(0, 50)),
         ({"items": "S1"}, Range(0, 100)),
@@ -111,9 +112,9 @@ def test_items_that_are_counted_before_the_run_are_exact() -> None:
     assert instances("S1", work("S1", for_each={"items": "papers.csv"}), count=count) == Range(
         12, 12
     )
-    first = {"items": "*.pdf", "too_many": "first"}
+    first = {"items": "*.pdf", "too_many": "first", "max_items": 100}
     assert instances("S1", work("S1", for_each=first), count=count) == Range(100, 100)
-    assert instances("S1", work("S1", for_each={"items": "*.md"}), count=count) == Range(0, 100)
+    assert instances("S1", work("S1", for_each={"items": "*.md"}), count=count) == Range(0, 1000)
 
 
 LISTED = work("S1", for_each={"items": ["a", "b", "c"]}, repeat={"until": UNTIL, "max_rounds": 4})

@@ -17,14 +17,17 @@ from prefect_swarm.plan.items import (
     MOST_ITEMS,
     Item,
     canonical_json,
+    count_rows,
     digest_of,
     file_items,
     full_text,
+    has_rows,
     is_pattern,
     item_of,
     items_in,
     key_of,
     names_matching,
+    pattern_of,
     rows_of,
     select_items,
 )
@@ -384,3 +387,49 @@ def test_a_header_of_thousands_of_columns_is_read() -> None:
     names = [f"c{n}" for n in range(20_000)]
     text = f"{','.join(names)}\n{','.join(names)}\n"
     assert rows_of("a.csv", text) == [dict(zip(names, names, strict=True))]
+
+
+OF_INPUTS = st.lists(
+    st.sampled_from(["a.pdf", "b.pdf", "x/a.pdf", "x/b.md", "y/a.pdf", "n.md", "Makefile", "x/*"]),
+    unique=True,
+)
+
+
+@given(OF_INPUTS, OF_INPUTS)
+def test_a_pattern_of_names_fits_them_and_no_other(names: list[str], others: list[str]) -> None:
+    rest = [name for name in others if name not in names]
+    if names and (pattern := pattern_of(names, rest)):
+        assert names_matching(pattern, [*names, *rest]) == names
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "pattern"),
+    [
+        (["a.pdf", "x/b.md"], [], "*"),
+        (["a.pdf", "x/b.pdf"], ["n.md"], "*.pdf"),
+        (["x/a.pdf", "x/b.md"], ["n.md", "a.pdf"], "x/*"),
+        (["a.pdf"], ["b.pdf"], None),
+        (["a.pdf", "b.md"], ["c.md"], None),
+    ],
+)
+def test_a_pattern_of_names_is_the_shortest_that_tells_them_apart(
+    names: list[str], others: list[str], pattern: str | None
+) -> None:
+    assert pattern_of(names, others) == pattern
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "has", "count"),
+    [
+        ("a.csv", "n\n1\n2\n", True, 2),
+        ("a.tsv", "n\tm\n1\n", True, 0),
+        ("a.jsonl", "1\n2\n3", True, 3),
+        ("a.json", " [1, 2]", True, 2),
+        ("a.json", '{"a": 1}', False, 0),
+        ("a.md", "[1]", False, 0),
+    ],
+)
+def test_an_input_has_rows_by_its_name_and_beginning(
+    name: str, text: str, has: bool, count: int
+) -> None:
+    assert (has_rows(name, text), count_rows(name, text)) == (has, count)

@@ -158,7 +158,7 @@ def test_the_way_to_other_pages_stands_at_the_head_alone() -> None:
 
 
 def test_what_the_head_says_is_not_said_again() -> None:
-    line = Paragraph((Strong("partial"), " · 9 steps"))
+    line = Paragraph((Strong(busy_view().status_words), " · 9 steps"))
     again = [Section("Answer", [Paragraph(("Here.",))]), Section("Objective", [Quoted("Compare")])]
     document = report_html(busy_view(), [Page("answer", "Answer", [line], again)])
     assert "· 9 steps" not in document

@@ -130,6 +130,10 @@ def test_a_step_that_an_earlier_process_finished_had_finished() -> None:
         (EndedEvent(kind="skipped", step="S2", reason="S1 did not"), "S2 Bo skipped: S1 did not"),
         (EndedEvent(kind="cancelled", step="S2"), "S2 Bo cancelled"),
         (
+            EndedEvent(kind="skipped", step="S2", attempt=3, reason="FORMAT: no JSON"),
+            "S2 Bo gave up after 3 attempts: FORMAT: no JSON",
+        ),
+        (
             EndedEvent(kind="succeeded", step="S2", reason="taken over from run 1"),
             "S2 Bo finished: taken over from run 1",
         ),
@@ -140,6 +144,10 @@ def test_a_step_that_an_earlier_process_finished_had_finished() -> None:
         (
             FinishedEvent(run="abc", at=112.0, calls=3, input_tokens=8, cost_usd=0.01),
             "Run abc is completed after 12.0 s: 3 calls, 8 tokens, $0.0100",
+        ),
+        (
+            FinishedEvent(run="abc", at=101.0, missing="1 item missing: S1[2]"),
+            "Run abc is completed after 1.0 s. 1 item missing: S1[2]",
         ),
         (
             FinishedEvent(run="abc", at=101.0, status="failed", problem="S1: no"),
@@ -167,7 +175,10 @@ def test_a_large_plan_has_its_first_hundred_steps() -> None:
 
 def test_what_failed_is_a_warning_and_the_rest_is_not() -> None:
     retried, failed = (ENDED.model_copy(update={"kind": kind}) for kind in ("retrying", "failed"))
-    assert all(map(is_warning, (retried, failed, FinishedEvent(status="partial"))))
+    gave_up = EndedEvent(kind="skipped", step="S2", attempt=3)
+    lossy = FinishedEvent(missing="1 item missing: S1[2]")
+    bad = (retried, failed, gave_up, lossy, FinishedEvent(status="partial"))
+    assert all(map(is_warning, bad))
     assert not any(map(is_warning, (*BEGIN, STARTED, ENDED, FinishedEvent(status="completed"))))
 
 

@@ -13,6 +13,7 @@ LONGEST = [
     for name in (
         "test_server_services.py",
         "docs/commands/test_deploying.py",
+        "flows/prefect_io/test_in_both_uis.py",
         "flows/prefect_io/test_suspending.py",
         "cli/test_as_a_user.py",
         "docs/commands/test_lists.py",

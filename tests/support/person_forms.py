@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 from typing import Any
 from uuid import UUID
@@ -51,16 +52,22 @@ async def form_part(state: State[Any], flow_run_id: UUID, part: str) -> Any:
     return json.loads(text)
 
 
+def plan_to_copy(description: str) -> str:
+    """Return the plan that a form's description has, folded, as text."""
+    folded = description.rpartition("<pre>")[2]
+    return html.unescape(folded.partition("</pre>")[0])
+
+
 async def submit(flow_run_id: UUID, **values: Any) -> None:
     """Press the button of the form with some values in it; the server has to take them.
 
-    Both UIs of Prefect send each field of the form, those that nobody touched as they were.
+    Both UIs of Prefect send each field that has a default, as it was if nobody touched it.
     """
     async with get_client() as client:
         state = (await client.read_flow_run(flow_run_id)).state
     assert state is not None
     fields = (await form_part(state, flow_run_id, "schema"))["properties"]
-    untouched = {name: field["default"] for name, field in fields.items()}
+    untouched = {name: field["default"] for name, field in fields.items() if "default" in field}
     await ask_api(flow_run_id, **{**untouched, **values})
 
 

@@ -2,7 +2,7 @@
 
 `python raw_mcp_server.py [NOTES]`: a line goes into the file NOTES when it starts. Each tool is a
 function below: it returns its result's text, or None if it has none yet. Some are there where an
-environment variable asks for them: CHANGING, ODD, PICTURES.
+environment variable asks for them: ASKING, CHANGING, ODD, PICTURES.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ FLOOD_BYTES = 50_000_000
 held: list[int] = []
 most_held = 0
 cancelled: list[int] = []
+asked: dict[str, Any] = {}
+notes: list[str] = []
 
 
 def echo(number: int, text: str = "") -> str:
@@ -128,6 +130,28 @@ def newer(number: int) -> str:
     return "new"
 
 
+def ask(number: int, schema: Any = None, message: str = "Who?", times: int = 1, **of: Any) -> None:
+    """Ask the user, over and over, and give the last answer; a call that is taken back as well."""
+    schema = schema or {"type": "object", "properties": {"name": {"type": "string"}}}
+    asked[f"ask{number}.{times}"] = (number, schema, message, times, of)
+    params = {"message": message, "requestedSchema": schema, **of}
+    send({"id": f"ask{number}.{times}", "method": "elicitation/create", "params": params})
+
+
+def answered(message: dict[str, Any]) -> None:
+    number, schema, words, times, more = asked.pop(message["id"])
+    notes.append(message.get("result", {}).get("action", "error"))
+    if times > 1:
+        ask(number, schema, words, times - 1, **more)
+    else:
+        answer(number, json.dumps(message.get("result", message.get("error"))))
+
+
+def noted(number: int) -> str:
+    """Give what came of questions and of calls, in their order."""
+    return " ".join(notes)
+
+
 def picture(number: int, kind: str = "image/png", size: int = 0) -> None:
     """Give a text, a picture, a sound and a resource that is a picture."""
     data = base64.b64encode(PICTURE + b"0" * size).decode()
@@ -178,6 +202,8 @@ TOOLS: dict[str, Callable[..., str | None]] = {
 
 if "CHANGING" in os.environ:
     TOOLS.update({"change": change, "older": older})
+if "ASKING" in os.environ:
+    TOOLS.update({"ask": ask, "noted": noted})
 if "PICTURES" in os.environ:
     TOOLS.update({"picture": picture, "odd_picture": odd_picture})
 
@@ -217,6 +243,9 @@ def take(message: dict[str, Any]) -> None:
                 answer(number, text)
         case "notifications/cancelled":
             cancelled.append(given["requestId"])
+            notes.append("cancelled")
+        case None if message.get("id") in asked:
+            answered(message)
         case _ if "id" in message:
             send({"id": number, "error": {"code": -32601, "message": f"no {method}"}})
         case _:

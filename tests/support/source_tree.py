@@ -11,9 +11,10 @@ __all__ = ["ROOT", "Module", "circles", "imports", "modules"]
 
 ROOT = Path(__file__).parents[2]
 UPWARDS: dict[tuple[str, ...], set[tuple[str, ...]]] = {
-    ("store", "result"): {("report", "run_html")}
+    ("store", "result"): {("report", "run_html"), ("store", "outputs")}
 }
-"""Imports against the arrows that are meant: a result asks its page how it looks in a notebook."""
+"""Imports against the arrows that are meant: a result asks its page how it looks in a notebook, and
+its folder what its steps made."""
 _OUTSIDE = {"benches", "build", "dist", "docs", "examples", "tests"}
 
 Module = tuple[str, ...]

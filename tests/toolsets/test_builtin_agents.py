@@ -62,7 +62,7 @@ async def test_an_agent_looks_up_computes_and_learns_from_errors(tmp_path: Path)
     ]
     assert returned == [
         "There is no document 'fees.md' that can be read. Is it fees.txt?",
-        "[fees.txt, lines 1-2]\nnorth 42\nsouth 58",
+        "[Passages 1-1 of 1, in 1 document.]\n\n[fees.txt, lines 1-2]\nnorth 42\nsouth 58",
         "[nothing printed, and no value]",
         "[nothing printed, and no value]",
         "[value]\n101",

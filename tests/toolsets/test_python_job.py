@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from picture_files import picture_bytes
 from prefect_swarm.gates.sandbox import ProgramResult, refuse_files
 from prefect_swarm.gates.sandbox.launcher.wire import pack
-from prefect_swarm.toolsets.python import MOST_FILES, file_name_problem, input_paths, outcome_of
+from prefect_swarm.inputs.pictures import Picture, picture_text
+from prefect_swarm.toolsets.python import (
+    MOST_FILES,
+    file_name_problem,
+    input_paths,
+    outcome_of,
+    program_of,
+)
 
 pieces = st.sampled_from(["..", ".", "/", "a", "b", "a/b", ".x", "\0", "\n", "\u202e", "\udcff"])
 paths = st.lists(pieces | st.text(max_size=5), max_size=6).map("".join)
@@ -96,3 +104,19 @@ def test_a_path_may_be_so_long_and_so_deep() -> None:
     assert file_name_problem("a/b/plot one.png") == ""
     assert file_name_problem("x" * 201) == "its path is too long"
     assert file_name_problem("/".join("x" * 9)) == "its path is too long"
+
+
+def test_a_picture_among_the_inputs_is_a_file_with_its_own_data() -> None:
+    shot = Picture("image/png", 40, 20, picture_bytes())
+    scan = f"[page 1]\n{picture_text(shot)}"
+    program = program_of(
+        "1",
+        1,
+        state=b"",
+        files={},
+        inputs=input_paths({"shot.png": picture_text(shot), "scan.pdf": scan, "note": "hello"}),
+        packages=(),
+    )
+    assert program.files["work/inputs/shot.png"] == shot.data
+    assert program.files["work/inputs/scan.pdf"] == f"[page 1]\n{shot.label}".encode()
+    assert program.files["work/inputs/note"] == b"hello"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from prefect_swarm.toolsets import document_library as library
 from prefect_swarm.toolsets import document_reading as reading
 from prefect_swarm.toolsets.catalogue import is_acting, is_idempotent
 from prefect_swarm.toolsets.documents import DocumentsSource
+from pydantic_ai.exceptions import ToolFailed
 from quoted_texts import without_marks
 from toolset_calls import calls_of, in_loop, use_in
 
@@ -61,7 +63,7 @@ async def test_search_finds_by_words_meaning_and_name(
 ) -> None:
     async with calls_of(source, use_in(tmp_path)) as tools:
         answer = await tools.call("search", query=query, limit=1)
-        assert without_marks(answer).startswith(found)
+        assert without_marks(answer).partition("]\n\n")[2].startswith(found)
 
 
 @in_loop
@@ -69,6 +71,48 @@ async def test_search_says_what_it_could_not_read(source: DocumentsSource, tmp_p
     async with calls_of(source, use_in(tmp_path)) as tools:
         answer = await tools.call("search", query="river")
     assert answer.endswith("[1 file can't be read: The document photo.png is a binary file.]")
+
+
+@in_loop
+async def test_search_goes_through_all_passages_that_fit_page_by_page(tmp_path: Path) -> None:
+    (folder := tmp_path / "papers").mkdir()
+    for n in range(7):
+        body = "\n\n".join(f"Harbour {n}.{k}: " + "the crane lifts. " * 40 for k in range(9 - n))
+        (folder / f"p{n}.md").write_text(body)
+    (folder / "soup.md").write_text("Peel the onions and fry them.")
+    found: list[str] = []
+    async with calls_of(DocumentsSource((str(folder),)), use_in(tmp_path)) as tools:
+        first = await tools.call("search", query="harbour crane", limit=20)
+        assert "of 42, in 7 documents. It goes on: offset=" in first
+        assert (
+            "[p0.md (9), p1.md (8), p2.md (7), p3.md (6), p4.md (5), p5.md (4), p6.md (3)]" in first
+        )
+        answer = first
+        while True:
+            assert len(answer) < 20_000
+            found += re.findall(r"^\[(.*), lines (.*)\]$", answer, re.MULTILINE)
+            if not (more := re.search(r"offset=(\d+)", answer)):
+                break
+            answer = await tools.call(
+                "search", query="harbour crane", limit=20, offset=int(more[1])
+            )
+        beyond = await tools.call("search", query="harbour crane", offset=42)
+    assert len(set(found)) == len(found) == 42
+    assert {name for name, _ in found[:7]} == {f"p{n}.md" for n in range(7)}
+    assert beyond == "[There are 42 passages; these are behind the last one.]"
+
+
+@in_loop
+async def test_patterns_say_which_documents_there_are(folder: Path, tmp_path: Path) -> None:
+    source = DocumentsSource((f"{folder}/**/*.md", f"{folder}/bill.txt", "!rhine*"))
+    async with calls_of(source, use_in(tmp_path)) as tools:
+        assert await tools.call("list") == (
+            "2 documents\nbill.txt (0.0 KiB)\nrivers/nile.md (0.0 KiB)"
+        )
+        assert "Basel" not in await tools.call("search", query="rhine Basel")
+        for name in ("rivers/rhine.md", "cities.csv"):
+            with pytest.raises(ToolFailed, match="names no document"):
+                await tools.call("open", name=name)
 
 
 @in_loop
@@ -208,8 +252,9 @@ def test_a_folder_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(ToolsetError, match=r"missing can't be read: No such file"):
         DocumentsSource((str(tmp_path / "missing"),)).toolset(use_in(tmp_path))
     (tmp_path / "file").touch()
-    with pytest.raises(ToolsetError, match="Not a directory"):
-        DocumentsSource((str(tmp_path / "file"),)).check()
+    DocumentsSource((str(tmp_path / "file"),)).check()
+    with pytest.raises(ToolsetError, match=r"No document in .* fits \*\.md"):
+        DocumentsSource((f"{tmp_path}/*.md",)).check()
     with pytest.raises(ToolsetError, match="no folders"):
         DocumentsSource(()).check()
     with pytest.raises(InputError, match="no embedder"):
@@ -245,7 +290,7 @@ async def test_a_hundred_calls_of_several_attempts_read_each_document_once(
 
     answers = await asyncio.gather(*(attempt(number) for number in range(5)))
     library.library_of.cache_clear()
-    assert {answer.partition("\n")[0] for found in answers for answer in found} == {
+    assert {answer.split("\n")[3] for found in answers for answer in found} == {
         "[bill.txt, lines 1-2]"
     }
     texts = [text for text in embedder.embedded if text != "INV-20391"]

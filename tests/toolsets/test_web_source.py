@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import socket
 import sys
 import threading
@@ -14,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from office_files import book_of
 from pdf_files import pdf_of
-from prefect_swarm.errors import ToolsetError
+from picture_files import picture_bytes
+from prefect_swarm.errors import InputError, ToolsetError
+from prefect_swarm.inputs.pictures import picture_of
 from prefect_swarm.toolsets import web
 from prefect_swarm.toolsets.catalogue import is_acting, is_idempotent
-from prefect_swarm.toolsets.web import WebSource
+from prefect_swarm.toolsets.web import WebSource, read_pages
 from pydantic_ai import _ssrf
 from quoted_texts import without_marks
 from toolset_calls import calls_of, in_loop, use_in
@@ -29,6 +33,11 @@ PAGES: dict[str, tuple[str, bytes]] = {
     "/report": ("application/pdf", pdf_of("The third quarter")),
     "/photo": ("image/png", b"\x89PNG\0\0"),
     "/huge": ("text/plain", b"x" * (9 << 20)),
+    "/shot": ("image/png", picture_bytes()),
+    "/data.json": ("application/json", b'[{"a": 1}]'),
+    "/book": ("application/octet-stream", book_of(One=[["x"]])),
+    "/files/book.xlsx": ("application/octet-stream", book_of(One=[["x"]])),
+    "/empty": ("text/html", b"<script>all()</script>"),
 }
 
 
@@ -306,3 +315,54 @@ def test_missing_packages_are_named_with_their_extra(
         WebSource().toolset(use_in(tmp_path))
     assert raised.value.fix == "Type: pip install 'prefect-swarm[web]'"
     assert web.WebSource().about
+
+
+@in_loop
+async def test_a_page_is_an_input_that_is_named_by_host_and_path(public_site: Site) -> None:
+    inputs = await read_pages([f"{public_site.url}/page", f"{public_site.url}/page#again"])
+    assert [*inputs] == ["127.0.0.1/page", "127.0.0.1/page (2)"]
+    assert inputs["127.0.0.1/page"].endswith("It is **6650** km long.")
+    assert inputs["127.0.0.1/page"].startswith("Nile")
+
+
+@in_loop
+async def test_a_file_of_the_web_is_what_such_a_file_is(public_site: Site) -> None:
+    paths = ("/report", "/shot", "/data.json", "/files/book.xlsx")
+    inputs = await read_pages([public_site.url + path for path in paths])
+    assert "The third quarter" in inputs["127.0.0.1/report"]
+    assert picture_of(inputs["127.0.0.1/shot"]) is not None
+    assert json.loads(inputs["127.0.0.1/data.json"]) == [{"a": 1}]
+    assert inputs["127.0.0.1/files/book.xlsx/One.csv"] == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/gone", "404"),
+        ("/empty", "has no text"),
+        ("/huge", "exceed"),
+        ("/book", "is a binary file"),
+        ("/go?to=http://192.168.1.1/", "is blocked"),
+    ],
+)
+@in_loop
+async def test_a_page_that_is_no_input_says_why(public_site: Site, path: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        await read_pages([public_site.url + path])
+    assert words in str(caught.value)
+    assert caught.value.fix
+
+
+@in_loop
+@pytest.mark.attack("web")
+async def test_no_input_comes_from_a_private_network(site: Site) -> None:
+    with pytest.raises(InputError, match="is blocked"):
+        await read_pages([f"{site.url}/page"])
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a/b", "example.com", "https://", ""])
+@in_loop
+async def test_what_is_no_web_address_is_no_page(url: str) -> None:
+    with pytest.raises(InputError, match="is not the address of a page"):
+        await read_pages([url])

@@ -346,7 +346,7 @@ def server_of(
         # The values themselves may be secrets, so that none is shown.
         problems = "; ".join(_without_values(error))
         raise InputError(
-            f"{where} is wrong: {problems}.", "docs/how-to/tools.md has the form."
+            f"{where} is wrong: {problems}.", "`prefect-swarm docs tools` has the form."
         ) from None
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastmcp.client import Client
 from fastmcp.client.logging import LogMessage
+from fastmcp.client.transports.base import ClientTransport
 from mcp import MCPError
+from mcp.client.session import ElicitationFnT
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 from mcp_types import ToolListChangedNotification
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
@@ -18,14 +21,16 @@ from pydantic_ai.mcp import MCPToolset
 
 from ...host.secrets import mask
 from ...text import one_line
+from ..elicitation import NoBackChannelError, Replies
 from .configuration import McpEndpoint, StdioServer
+from .elicitation import CallsInProgress
 from .process import ProcessTransport
 from .session import ForgivingSession, ToolList, described
 
 if TYPE_CHECKING:
     from .address import Refusals
 
-__all__ = ["MOST_BYTES", "Connection"]
+__all__ = ["MOST_BYTES", "AskingClient", "Connection"]
 
 T = TypeVar("T")
 _logger = logging.getLogger("prefect_swarm.toolsets")
@@ -37,12 +42,19 @@ _LOOKED_AT = 12_000
 """Characters beyond what is shown of a text that secrets are looked for in."""
 
 
+_PUSHES = re.compile(
+    "'elicitation/create': this transport context has no back-channel"
+    "|elicitation via server-initiated requests is unavailable on 2026-07-28"
+)
+"""What Python's two libraries for servers say where a tool asks as the older protocol has it."""
+
+
 class Connection:
     """A session with a server, with what is known of how it ended."""
 
-    def __init__(self, endpoint: McpEndpoint) -> None:
-        """Take a server."""
-        self._endpoint = endpoint
+    def __init__(self, endpoint: McpEndpoint, *, is_older: bool = False) -> None:
+        """Take a server, and whether it is spoken to as before 2026-07-28 whatever it knows."""
+        self._endpoint, self.is_older = endpoint, is_older
         self._abandoned = False
         self._process: ProcessTransport | None = None
         self._refusals: Refusals | None = None
@@ -57,9 +69,16 @@ class Connection:
             from .address import address_transport
 
             transport, self._refusals = address_transport(endpoint.how, MOST_BYTES)
-        self._client = Client(
-            transport, log_handler=_pass_over, message_handler=self._handle, init_timeout=0
+        self._calls = CallsInProgress(endpoint.shown, lambda text: self.shown(text, None))
+        self._client = AskingClient(
+            transport,
+            log_handler=_pass_over,
+            message_handler=self._handle,
+            init_timeout=0,
         )
+        if is_older:
+            self._client.mode = "legacy"
+        self._client.answer_with(self._calls.answer)
         self._toolset: MCPToolset[None] = MCPToolset(
             self._client, id=endpoint.name, tool_error_behavior="failed", max_retries=0
         )
@@ -144,18 +163,31 @@ class Connection:
             asked.cancel()
             lost.cancel()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], replies: Replies | None = None
+    ) -> Any:
         """Call a tool by its server's name for it, and return what it gave.
 
+        Args:
+            tool: The name.
+            arguments: What it is called with.
+            replies: Answers what the server asks its user meanwhile; without, that is declined.
+
         Raises:
+            ElicitedError: It asks something that nobody has answered yet, and was taken back.
+            NoBackChannelError: It asks as only the older protocol lets it; nothing came of it.
             ToolFailed: The tool reports an error.
             ConnectionError: The session ended before there was an answer.
             Exception: The answer can't be read.
         """
         refused = self._refusals.count if self._refusals else 0
         try:
-            return await self._answered(self._toolset.direct_call_tool(tool, dict(arguments)))
+            return await self._calls.make(
+                lambda: self._answered(self._toolset.direct_call_tool(tool, dict(arguments))),
+                replies,
+            )
         except ModelRetry as error:
+            self._require_back_channel(error)
             cause = error.__cause__
             if isinstance(cause, MCPError) and self._has_ended(cause):
                 self._abandoned = True
@@ -166,7 +198,13 @@ class Connection:
                 ) from error
             raise ToolFailed(self.shown(error.message)) from error
         except ToolFailed as error:
+            self._require_back_channel(error)
             raise ToolFailed(self.shown(error.message, None)) from error
+
+    def _require_back_channel(self, error: ToolFailed | ModelRetry) -> None:
+        is_newer = self._client.initialize_result is None
+        if is_newer and _PUSHES.search(error.message[:_LOOKED_AT]):
+            raise NoBackChannelError from error
 
     async def answers(self) -> bool:
         """Say whether it answers at all, however long that takes.
@@ -208,6 +246,15 @@ class Connection:
         # The lines belong to this fault, not to the next.
         process.strange = ""
         return self.shown("; ".join(filter(None, parts)))
+
+
+class AskingClient(Client[ClientTransport]):
+    """A client whose user is asked; the library's own way makes a type of each schema first."""
+
+    def answer_with(self, answer: ElicitationFnT) -> None:
+        """Have what servers ask answered by this."""
+        self._elicitation_callback = answer
+        self._session_kwargs["elicitation_callback"] = answer
 
 
 async def _pass_over(message: LogMessage) -> None:

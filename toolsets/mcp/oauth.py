@@ -376,5 +376,5 @@ def _failed(endpoint: McpEndpoint, why: str, fix: str | None = None) -> ToolsetE
 
 _FIX = (
     "A server that registers no clients needs oauth.clientId in its configuration, "
-    "or a token in its headers: docs/how-to/tools.md."
+    "or a token in its headers: `prefect-swarm docs tools`."
 )

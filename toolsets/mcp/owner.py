@@ -16,6 +16,7 @@ from pydantic_ai.exceptions import ToolFailed
 
 from ...errors import ToolsetError
 from ...host.network import CA_FIX, certificate_problem
+from ..elicitation import ElicitedError, NoBackChannelError, Replies
 from .configuration import McpEndpoint, StdioServer
 from .session import ToolList
 
@@ -57,10 +58,11 @@ class ListRequest(ServerRequest):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CallRequest(ServerRequest):
-    """Asks for a call of a tool, by its server's name for it."""
+    """Asks for a call of a tool, by its server's name for it; `replies` answers what it asks."""
 
     tool: str
     arguments: Mapping[str, Any]
+    replies: Replies | None = None
 
 
 def resolve(request: ServerRequest, value: object) -> None:
@@ -100,6 +102,7 @@ class ServerOwner:
         self._connection: Connection | None = None
         self._check: asyncio.Task[None] | None = None
         self._starts = 0
+        self._is_older = False
         self._problem = ""
         # Of its own: spans and runs of the first caller end before the server does.
         self._task = asyncio.get_running_loop().create_task(
@@ -118,18 +121,27 @@ class ServerOwner:
             fix = CA_FIX if certificate_problem(error) else _FIX
             raise ToolsetError(error.message, fix) from error
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> Any:
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        seconds: float,
+        replies: Replies | None = None,
+    ) -> Any:
         """Have the server call a tool, and return what that gives.
 
         Args:
             tool: The server's name for it.
             arguments: What it is called with.
             seconds: How long it may take, from when the server gets it.
+            replies: Answers what the server asks its user meanwhile; without, that is declined.
 
         Raises:
+            ElicitedError: The server asks something that nobody has answered yet.
             ToolFailed: It can't be called, failed, or took too long; says which, for a model.
         """
-        return await self._asked(CallRequest(seconds, tool=tool, arguments=arguments))
+        request = CallRequest(seconds, tool=tool, arguments=arguments, replies=replies)
+        return await self._asked(request)
 
     async def close(self) -> None:
         """End the server, and all that is asked of it; returns when nothing of it is left."""
@@ -179,14 +191,17 @@ class ServerOwner:
         if self._check is not None:
             await asyncio.wait([self._check])
         if self._connection is not None and self._connection.is_alive:
-            return self._connection
-        await self._leave()
+            if self._connection.is_older == self._is_older:
+                return self._connection
+            # Other calls end in the session that they began in.
+            await self._leave(None)
+        await self._leave(PING_S)
         if self._is_process and self._starts >= _STARTS:
             raise ToolFailed(f"{self._title} isn't started again: {self._problem}")
         self._starts += 1
         # Importing fastmcp takes seconds, in which others of this loop go on.
         module = await asyncio.to_thread(import_module, ".connection", __package__)
-        connection: Connection = module.Connection(self._endpoint)
+        connection: Connection = module.Connection(self._endpoint, is_older=self._is_older)
         try:
             async with asyncio.timeout(self._start_s):
                 await connection.open()
@@ -216,7 +231,10 @@ class ServerOwner:
                 raise
             # Its caller took it back, maybe since it took too long.
             self._suspect(connection)
-        except ToolFailed as error:
+        except NoBackChannelError:
+            self._starts, self._is_older = 0, True
+            self._queue.put_nowait(request)
+        except (ToolFailed, ElicitedError) as error:
             self._starts = 0
             refuse(request, error)
         except TimeoutError:
@@ -248,13 +266,17 @@ class ServerOwner:
         if is_alone and self._is_process and connection.is_alive:
             self._check = asyncio.create_task(_end_if_stuck(connection))
 
-    async def _leave(self) -> None:
-        """Close the ended session, after those that still wait for it have got its error."""
+    async def _leave(self, seconds: float | None) -> None:
+        """Close the session, after those that still wait for it have got its error, or an answer.
+
+        Args:
+            seconds: How long that may take; None where it hasn't ended.
+        """
         if (connection := self._connection) is None:
             return
         self._connection = None
         if tasks := list(self._serving):
-            _, late = await asyncio.wait(tasks, timeout=PING_S)
+            _, late = await asyncio.wait(tasks, timeout=seconds)
             for task in late:
                 task.cancel()
         await connection.close()
@@ -269,7 +291,7 @@ class ServerOwner:
             task.cancel()
         if self._check is not None:
             self._check.cancel()
-        await self._leave()
+        await self._leave(PING_S)
 
 
 async def _end_if_stuck(connection: Connection) -> None:
@@ -285,7 +307,7 @@ async def _end_if_stuck(connection: Connection) -> None:
 
 async def _served(connection: Connection, request: ServerRequest) -> Any:
     if isinstance(request, CallRequest):
-        return await connection.call(request.tool, request.arguments)
+        return await connection.call(request.tool, request.arguments, request.replies)
     return await connection.tools()
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, cast
 
 from fastmcp.client.transports.base import VersionAwareClientSession
-from mcp.types import CallToolResult, ContentBlock, Tool
+from mcp.types import CallToolResult, ClientCapabilities, ContentBlock, Tool
 from mcp_types.methods import validate_server_result
 from pydantic import TypeAdapter, ValidationError
 from pydantic_ai.tools import ToolDefinition
@@ -410,6 +410,14 @@ class ForgivingSession(VersionAwareClientSession):
 
         # A result is checked as a whole before anybody else sees it.
         dispatcher.send_raw_request = send_raw_request
+
+    def _build_capabilities(self, version: str) -> ClientCapabilities:
+        """Return what the library says of us, without a way to open addresses for a user."""
+        found = super()._build_capabilities(version)
+        if found.elicitation is None:
+            return found
+        forms = found.elicitation.model_copy(update={"url": None})
+        return found.model_copy(update={"elicitation": forms})
 
     async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
         """Take a result that isn't what its tool's `outputSchema` says: a model may read it.

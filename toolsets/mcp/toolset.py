@@ -19,6 +19,7 @@ from ...blocks import McpServer
 from ...errors import InputError, ToolsetError
 from ...files import read_text
 from ..catalogue import Toolset, ToolsetUse
+from ..elicitation import current_replies
 from ..names import ToolLimits
 from .configuration import McpEndpoint, read_servers, server_of
 from .owner import ServerOwner, owned
@@ -94,13 +95,15 @@ class McpToolset(AbstractToolset[None]):
         """Have the server call a tool.
 
         Raises:
+            ElicitedError: The server asks its user something that nobody has answered yet.
             ToolFailed: It can't be called, failed, or took too long; the run goes on.
         """
         if not self._tools.own_names:
             await self.get_tools(ctx)
         if (own := self._tools.own_names.get(name)) is None:
             raise ToolFailed(f"The MCP server {self._endpoint.shown} has no tool {name!r}.")
-        return await self._entered().call(own, tool_args, self._limits.seconds)
+        replies = current_replies()
+        return await self._entered().call(own, tool_args, self._limits.seconds, replies)
 
     def _entered(self) -> ServerOwner:
         if self._owner is None:

@@ -54,6 +54,17 @@ def _verdict(asked: Asked) -> Reply:
     return Reply("A cup of tea has 47 mg of caffeine.")
 
 
+def _problem(asked: Asked) -> Reply:
+    return Reply('{"place": "south pier", "problem": "It is closed."}')
+
+
+def _invoice(asked: Asked) -> Reply:
+    """Answer as the page's clerk, who can't read the last invoice."""
+    if "A-3" in asked.prompt:
+        return Reply("It can't be read.")
+    return Reply('{"number": "A-1", "total": 12.5}')
+
+
 _MEMORY = "tests/docs/test_memory_doc.py::test_the_{}"
 _OWN_GATE = "tests/docs/test_own_gate.py::test_{}"
 
@@ -69,6 +80,7 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
                 run_by="tests/test_deployment.py::test_the_program_of_the_page_has_the_result",
             ),
         ),
+        "docs/how-to/files.md": (Block("TaskIR.from_items", reply=_problem),),
         "docs/how-to/forget.md": (
             Block("forget(", run_by=_MEMORY.format("program_that_forgets_says_what_went")),
         ),
@@ -84,6 +96,17 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
             Block("Verdict", prints=r"tea\n", reply=_verdict),
         ),
         "docs/how-to/report.md": (Block("report_html", after="await swarm"),),
+        "docs/how-to/results.md": (
+            Block(
+                "swarm_sync",
+                prints=(
+                    r"Run \w+ completed, 1 item missing: 1 of 1 step done\n"
+                    r"[^\n]* calls, [^\n]* tokens[^\n]*\nAnswer: \[[^\n]*\n"
+                    r"12\.5\n25\.0\nS1\[3\] A-3 \d\n"
+                ),
+                reply=_invoice,
+            ),
+        ),
         "docs/how-to/tools.md": (Block("weather", prints=r"(?s).+\n", asks_model=True),),
         "docs/how-to/traces.md": (Block("logfire", not_run="it needs an account at Logfire"),),
         "docs/reference/events.md": (

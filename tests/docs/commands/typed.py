@@ -9,6 +9,10 @@ __all__ = ["EMBEDDED", "NOT_RUN", "How", "how_to_type", "reason_not_to", "typed"
 
 NOT_RUN: tuple[tuple[str, str], ...] = (
     (r"(python -m )?pip install", "it needs a package index; test_written_right knows the names"),
+    (
+        r"prefect-swarm run .* --url ",
+        "it needs the web: tests/toolsets/test_web_source reads such pages",
+    ),
     (r"make |make$", "it runs the tests, or what they run"),
     (r"docker |OTEL_EXPORTER_OTLP_ENDPOINT=\S+ prefect-swarm", "it needs a container's server"),
     (r"export ", "it changes the shell alone"),

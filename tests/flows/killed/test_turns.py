@@ -50,11 +50,12 @@ class Directed(Story):
     """An orchestrator of five turns, and a step at a time beside it: a kill costs each its call."""
 
     lost = 2
+    turns: ClassVar[list[dict[str, Any]]] = TURNS
     steps: ClassVar[int] = 6
     prompts: ClassVar[dict[str, str]] = {}
 
     def next_order(self) -> dict[str, Any] | None:
-        script = {"turns": TURNS, "replies": {"do S3": NO_PAGE}}
+        script = {"turns": self.turns, "replies": {"do S3": NO_PAGE}}
         if not (runs := self.begun()):
             return {"do": "start", "objective": "Find out", "at_once": 1, **script, **self.asks()}
         run = runs[-1]

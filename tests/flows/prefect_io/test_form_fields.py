@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from flow_runs import plan_of
 from hidden_texts import HIDDEN, LEGITIMATE, STEERING
+from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
+from person_forms import plan_to_copy
 from prefect_swarm.flows.prefect_io.form import (
     APPROVE,
     APPROVE_ALL,
-    EACH,
     EDIT,
     REJECT,
-    FormReading,
     PersonForm,
     description_of,
     form_of,
-    read_response,
+    plan_table,
     schema_of,
 )
+from prefect_swarm.flows.prefect_io.form_reading import FormReading, read_response
 from prefect_swarm.store.question import MOST_SHOWN, Question
 from prefect_swarm.text import fenced, visible
 
@@ -112,7 +114,36 @@ def test_an_entity_of_markdown_becomes_nothing_hidden() -> None:
 def test_the_plan_to_copy_is_the_same_data(text: str) -> None:
     plan = Question(id="plan", asked="plan", title="The plan")
     shown = description_of([plan], (), json.dumps({"a": text}, ensure_ascii=False))
-    assert json.loads(shown.rpartition("```json\n")[2].removesuffix("\n```")) == {"a": text}
+    assert json.loads(plan_to_copy(shown)) == {"a": text}
+
+
+@pytest.mark.parametrize("asks", ["plan", "call"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_the_server_holds_answers_to_is_a_schema(
+    asks: Literal["plan", "call"], number: int
+) -> None:
+    questions = [Question(id=f"S{n}", asked=asks, title="x") for n in range(number)]
+    schema = schema_of(form_of(questions, "k", suspended=False), questions)
+    Draft202012Validator.check_schema(schema)
+    assert schema["required"] == [next(iter(schema["properties"]))]
+    assert "default" not in schema["properties"][schema["required"][0]]
+
+
+def test_the_steps_of_a_plan_stand_in_a_table() -> None:
+    plan = plan_of(
+        {"id": "S1", "prompt": "Read | all\n# of it <b>"}, {"id": "S2", "depends_on": ["S1"]}
+    )
+    asked = Question(id="plan", asked="plan", title="The plan", text="whole")
+    text = description_of([asked], table=plan_table(plan))
+    assert text.startswith("### Is this plan to run?\n\n| Step | Who | After | Does |")
+    assert "| S1 | Reader (worker) |  | Read \\| all # of it &lt;b&gt; |" in text
+    assert "| S2 | Reader (worker) | S1 |" in text
+    assert text.endswith("whole")
+
+
+def test_a_long_plan_has_a_bounded_table() -> None:
+    plan = plan_of(*({"id": f"S{n}"} for n in range(1, 150)))
+    assert plan_table(plan).endswith("\n\nand 49 steps more")
 
 
 LONG = fenced("x" * MOST_SHOWN, "json")
@@ -151,7 +182,6 @@ def test_where_nothing_is_shown_whole_nothing_is_approved_all_together() -> None
     questions = [asked(text=LONG, name="S1"), asked(text=LONG, name="S2")]
     form = form_of(questions, "k", suspended=True)
     choices = schema_of(form, questions)["properties"]["decision"]["enum"]
-    assert choices[0] == EACH
     assert APPROVE_ALL not in choices
 
 

@@ -74,7 +74,7 @@ def check(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     for trouble in ("Traceback", "ERROR", "WARNING", "telemetry"):
         assert trouble not in done.stderr, done.stderr
     assert set(states(folder)) == {"Completed"}
-    assert sum(states(folder).values()) >= 2 * STEPS
+    assert sum(states(folder).values()) >= STEPS
     assert "telemetry" not in (folder / "swarm" / "server.log").read_text("utf-8")
 
 
@@ -103,4 +103,4 @@ def test_in_a_flow_on_prefects_own_server_it_loses_nothing(folder: Path) -> None
     assert "completed" in done.stdout
     assert "task_run_recorder" not in done.stderr
     assert set(states(folder)) == {"Completed"}
-    assert sum(states(folder).values()) >= 2 * STEPS
+    assert sum(states(folder).values()) >= STEPS

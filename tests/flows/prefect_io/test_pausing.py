@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from flow_runs import plan_of
-from person_forms import ask_api, folder_of, form_part, refusal, shown_state, submit
+from person_forms import ask_api, folder_of, form_part, plan_to_copy, refusal, shown_state, submit
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
@@ -102,7 +102,7 @@ def test_the_plan_is_approved_in_the_form_and_runs_in_the_process_that_waited() 
         assert state.name == "Paused"
         assert state.state_details.pause_timeout is None
         schema = await form_part(state, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision_plan", "why", "name", "plan"]
+        assert [*schema["properties"]] == ["decision_plan", "name", "why", "plan"]
         assert "do S2" in await form_part(state, flow_run_id, "description")
         await submit(flow_run_id, decision_plan="approve")
 
@@ -143,10 +143,9 @@ def test_an_edited_plan_of_the_form_takes_the_place_of_the_first(script: Script)
     async def person(flow_run_id: UUID) -> None:
         shown = await shown_state(flow_run_id)
         text = await form_part(shown, flow_run_id, "description")
-        plan = json.loads(text.partition("```json\n")[2].removesuffix("\n```"))
+        plan = json.loads(plan_to_copy(text))
         plan["steps"] = [{**plan["steps"][0], "prompt": "do it otherwise"}]
-        box = {"__prefect_kind": "json", "value": json.dumps(plan)}
-        await submit(flow_run_id, decision_plan="edit", plan=box)
+        await submit(flow_run_id, decision_plan="edit", plan=json.dumps(plan))
 
     state = attended(person, CHAIN)
     assert answers_of(state) == {"plan": ("edited", "form")}
@@ -156,14 +155,11 @@ def test_an_edited_plan_of_the_form_takes_the_place_of_the_first(script: Script)
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        pytest.param({}, "", id="an empty form"),
-        pytest.param({"decision_plan": "not decided yet"}, "Nothing was decided.", id="defaults"),
-        pytest.param({"why": "well"}, "Nothing was decided.", id="a reason alone"),
         pytest.param(
             {"decision_plan": "edit", "plan": "steps: ["}, "no YAML", id="a plan that is none"
         ),
         pytest.param(
-            {"decision_plan": "edit"}, "The plan is as it was.", id="an edit without a plan"
+            {"decision_plan": "edit", "plan": " "}, "The plan is as it was.", id="an empty plan"
         ),
         pytest.param(
             {"decision_plan": "approve", "plan": "steps: []"},
@@ -188,6 +184,53 @@ def test_what_decides_nothing_is_asked_again_in_another_form(
     assert (state.name, answers_of(state)) == ("Completed", {"plan": ("approved", "form")})
 
 
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        pytest.param({}, "'decision_plan' is a required property", id="an empty form"),
+        pytest.param({"why": "well"}, "'decision_plan' is a required", id="a reason alone"),
+        pytest.param({"decision_plan": "not decided yet"}, "is not one of", id="another word"),
+        pytest.param({"decision_plan": "edit"}, "'plan' is a required property", id="no plan"),
+    ],
+)
+def test_what_decides_nothing_is_refused_at_once_and_the_form_stays(
+    script: Script, values: dict[str, Any], problem: str
+) -> None:
+    async def person(flow_run_id: UUID) -> None:
+        shown = await shown_state(flow_run_id)
+        assert problem in await refusal(flow_run_id, name="", **values)
+        now = await shown_state(flow_run_id)
+        assert now.state_details.pause_key == shown.state_details.pause_key
+        assert script.prompts == []
+        await submit(flow_run_id, decision_plan="approve")
+
+    assert attended(person, CHAIN).name == "Completed"
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({}, "'decision' is a required property"),
+        ({"decision": "each by itself", "decision_S1": "approve"}, "'decision_S2' is a required"),
+        (
+            {
+                "decision": "each by itself",
+                "decision_S1": "not decided yet",
+                "decision_S2": "not decided yet",
+            },
+            "should not be valid",
+        ),
+    ],
+)
+def test_of_several_questions_each_is_decided_or_none(values: dict[str, Any], problem: str) -> None:
+    async def person(flow_run_id: UUID) -> None:
+        await shown_state(flow_run_id)
+        assert problem in await refusal(flow_run_id, **values)
+        await submit(flow_run_id, decision="approve all")
+
+    assert attended(person, MARKED, "steps").name == "Completed"
+
+
 def test_a_flow_run_that_is_set_running_without_the_form_is_asked_again(script: Script) -> None:
     async def person(flow_run_id: UUID) -> None:
         first = await shown_state(flow_run_id)
@@ -204,7 +247,9 @@ def test_values_that_the_form_does_not_have_are_refused_by_the_server() -> None:
     async def person(flow_run_id: UUID) -> None:
         await shown_state(flow_run_id)
         assert "'yes' is not one of" in await refusal(flow_run_id, decision_plan="yes")
-        assert "decision_S7" in await refusal(flow_run_id, decision_S7="approve")
+        assert "decision_S7" in await refusal(
+            flow_run_id, decision_plan="reject", decision_S7="approve"
+        )
         await submit(flow_run_id, decision_plan="approve")
 
     assert attended(person, CHAIN).name == "Completed"
@@ -214,7 +259,7 @@ def test_several_questions_are_decided_together() -> None:
     async def person(flow_run_id: UUID) -> None:
         state = await shown_state(flow_run_id)
         schema = await form_part(state, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision", "decision_S1", "decision_S2", "why", "name"]
+        assert [*schema["properties"]] == ["decision", "decision_S1", "decision_S2", "name", "why"]
         await submit(flow_run_id, decision="approve all", decision_S2="reject", why="not this")
 
     state = attended(person, MARKED, "steps")
@@ -224,11 +269,12 @@ def test_several_questions_are_decided_together() -> None:
 def test_what_is_not_decided_yet_is_asked_again_when_the_rest_has_run(script: Script) -> None:
     async def person(flow_run_id: UUID) -> None:
         first = await shown_state(flow_run_id)
-        await submit(flow_run_id, decision_S1="approve")
+        each = {"decision": "each by itself", "decision_S1": "approve"}
+        await submit(flow_run_id, **each, decision_S2="not decided yet")
         second = await shown_state(flow_run_id, but=str(first.state_details.pause_key))
         assert len(script.prompts) == 1
         schema = await form_part(second, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision_S2", "why", "name"]
+        assert [*schema["properties"]] == ["decision_S2", "name", "why"]
         await submit(flow_run_id, decision_S2="approve")
 
     assert attended(person, MARKED, "steps").name == "Completed"

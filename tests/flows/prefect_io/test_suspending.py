@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from logging import INFO
 from typing import Any
 from uuid import UUID
 
 import pytest
 from deployments import deploy_all, run_worker, start_deployment
 from flow_runs import plan_of
-from person_forms import folder_of, form_part, shown_state, submit
+from person_forms import folder_of, form_part, refusal, shown_state, submit
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
+from prefect.client.schemas.objects import Log, State
 from prefect_swarm.cli.app import app
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder
@@ -63,13 +65,17 @@ def test_it_is_suspended_and_goes_on_once_the_form_approves() -> None:
     assert answer_in(run) is None
     assert "do S2" in asyncio.run(form_part(first, flow_run_id, "description"))
 
-    # What decides nothing has a worker ask again.
-    asyncio.run(submit(flow_run_id, decision_plan="not decided yet"))
+    # What decides nothing is refused, and starts nothing.
+    assert "required" in asyncio.run(refusal(flow_run_id, name="Ann", why=""))
+    assert state_of(flow_run_id).id == first.id
+
+    # A plan that is none has a worker ask again.
+    asyncio.run(submit(flow_run_id, decision_plan="edit", plan="steps: ["))
     run_worker()
     second = asyncio.run(shown_state(flow_run_id, but=str(first.state_details.pause_key)))
     assert second.name == "Suspended"
     assert answer_in(run) is None
-    assert "Nothing was decided" in asyncio.run(form_part(second, flow_run_id, "description"))
+    assert "no YAML" in asyncio.run(form_part(second, flow_run_id, "description"))
     assert run.finished_steps() == ()
 
     asyncio.run(submit(flow_run_id, decision_plan="approve"))
@@ -78,6 +84,26 @@ def test_it_is_suspended_and_goes_on_once_the_form_approves() -> None:
     assert state_of(flow_run_id).name == "Completed"
     assert answer_in(run) == ("approved", "form")
     assert run.finished_steps() == ("S1", "S2")
+
+
+def test_the_log_of_a_run_that_waits_has_no_error_and_names_what_works() -> None:
+    flow_run_id, _ = suspended_run()
+    logs = asyncio.run(logs_until(flow_run_id, "Finished in state Suspended"))
+    assert [log.message for log in logs if log.level > INFO] == []
+    ways = [log.message for log in logs if "prefect-swarm approve" in log.message]
+    assert len(ways) == 3
+    assert not [words for words in ways if "--resume" in words]
+
+
+async def logs_until(flow_run_id: UUID, words: str) -> list[Log]:
+    """The lines of a flow run on the server, once one of them begins so."""
+    wanted = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[flow_run_id]))
+    async with get_client() as client:
+        while True:
+            logs = await client.read_logs(wanted)
+            if any(log.message.startswith(words) for log in logs):
+                return logs
+            await asyncio.sleep(0.05)
 
 
 def test_a_command_that_approves_has_a_worker_go_on() -> None:

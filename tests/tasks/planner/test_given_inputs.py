@@ -15,7 +15,7 @@ from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft, instructions
 from prefect_swarm.tasks.planner.facts import listing, notes_of
 from prefect_swarm.tasks.planner.grammar import plan_grammar, plan_shape
-from prefect_swarm.tasks.planner.planned import plan_schema
+from prefect_swarm.tasks.planner.planned import WrittenPlan, plan_schema
 from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.tasks.planner.task import PlanRequest
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -52,7 +52,7 @@ def draft_of(*plans: dict[str, Any], seen: list[str] | None = None) -> PlanDraft
 def test_an_input_is_a_line_with_kind_size_and_beginning() -> None:
     assert listing(notes_of(TEXTS)).splitlines() == [
         "Inputs that are given with it:",
-        "- sales.csv (CSV, 18 characters, about 6 tokens), begins: region,sum",
+        "- sales.csv (CSV, 1 row, 18 characters, about 6 tokens), begins: region,sum",
         "- paper.pdf (PDF, 27 characters, about 9 tokens), begins: On rain",
     ]
     assert listing(()) == ""
@@ -61,8 +61,50 @@ def test_an_input_is_a_line_with_kind_size_and_beginning() -> None:
 @given(st.dictionaries(st.text(max_size=80), st.text(max_size=2000), max_size=60))
 def test_what_a_planner_sees_is_bounded(texts: dict[str, str]) -> None:
     lines = listing(notes_of(texts)).split("\n- ")
-    assert len(lines) <= 22
-    assert all(len(line) < 300 for line in lines)
+    assert len(lines) <= 21
+    assert len(lines[0]) < 2000
+    assert all(len(line) < 300 for line in lines[1:])
+
+
+def test_of_many_inputs_the_planner_sees_how_many_there_are_and_some_of_each_sort() -> None:
+    texts = {f"invoices/{n:03}.pdf": f"[page 1]\nInvoice {n}" for n in range(200)}
+    texts |= {"notes.md": "# Rules", "rates/2024.csv": "day,rate\n1,2\n2,3"}
+    shown = listing(notes_of(texts))
+    head, patterns, of, *lines = shown.splitlines()
+    assert head == (
+        "Inputs that are given with it: 202, of about 1,399 tokens; half of them have 7 or more, "
+        "the largest has 7 (invoices/010.pdf)."
+    )
+    assert patterns == (
+        "Patterns over their names: * fits 202, *.pdf fits 200, *.md fits 1, *.csv fits 1, "
+        "invoices/* fits 200, rates/* fits 1"
+    )
+    assert (of, len(lines)) == ("20 of them:", 20)
+    assert lines[0].startswith("- invoices/000.pdf (PDF")
+    assert lines[-2:] == [
+        "- notes.md (Markdown, 7 characters, about 3 tokens), begins: # Rules",
+        "- rates/2024.csv (CSV, 2 rows, 16 characters, about 6 tokens), begins: day,rate",
+    ]
+
+
+def test_a_plan_for_each_of_many_inputs_needs_no_count() -> None:
+    rules = PlanRules(inputs=frozenset(f"{n}.pdf" for n in range(200)))
+    each = {
+        "agent": "Ann",
+        "prompt": "Read {item}",
+        "depends_on": [],
+        "for_each": {"items": "*.pdf"},
+    }
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        plan = {**written(), "assign_task": [each]}
+        return ModelResponse([ToolCallPart(info.output_tools[0].name, plan)])
+
+    context = PlanContext(rules, inputs=notes_of(dict.fromkeys(rules.inputs or (), "x")))
+    draft = asyncio.run(StructuredPlanner(FunctionModel(answer)).plan("Sum up each", context))
+    (step,) = draft.plan.steps
+    assert step.for_each is not None
+    assert (step.for_each.items, step.for_each.max_items) == ("*.pdf", 1000)
 
 
 def test_the_planner_is_told_only_where_there_are_inputs() -> None:
@@ -118,3 +160,31 @@ def test_a_request_without_inputs_has_the_key_that_it_had() -> None:
     assert key(None, bare) == key(None, {"request": request.model_dump(mode="json")})
     noted = request.model_copy(update={"inputs": notes_of(TEXTS)})
     assert key(None, bare) != key(None, {"request": noted.model_dump(mode="json")})
+
+
+PDFS = frozenset({"a.pdf", "b.pdf", "rates.md"})
+
+
+@pytest.mark.parametrize(
+    ("items", "inputs", "pattern", "read"),
+    [
+        (["a.pdf", "b.pdf"], None, "*.pdf", None),
+        ("*.pdf", ["a.pdf", "b.pdf"], "*.pdf", None),
+        ("*.pdf", ["a.pdf", "b.pdf", "rates.md"], "*.pdf", ("rates.md",)),
+        (["a.pdf", "b.pdf"], ["rates.md", "a.pdf", "b.pdf"], "*.pdf", ("rates.md",)),
+        ("*.pdf", ["a.pdf"], "*.pdf", ("a.pdf",)),
+        (["a.pdf", "c.pdf"], None, ("a.pdf", "c.pdf"), None),
+        (["a.pdf", {"x": 1}], None, ("a.pdf", {"x": 1}), None),
+        (["a.pdf", "rates.md"], None, ("a.pdf", "rates.md"), None),
+    ],
+)
+def test_what_is_done_for_each_input_reads_its_own_alone(
+    items: Any, inputs: list[str] | None, pattern: Any, read: tuple[str, ...] | None
+) -> None:
+    task = {"agent": "Ann", "prompt": "Read {item}", "for_each": {"items": items}}
+    written_plan = WrittenPlan.model_validate(
+        {**written(), "assign_task": [{**task, "inputs": inputs}]}
+    )
+    (step,) = written_plan.plan("Sum up", PlanRules(inputs=PDFS)).steps
+    assert step.for_each is not None
+    assert (step.for_each.items, step.inputs) == (pattern, read)

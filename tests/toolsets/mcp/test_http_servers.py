@@ -55,7 +55,7 @@ async def test_its_tools_are_called_with_the_headers_of_the_configuration(
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_changed_list_is_noticed(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Newer servers say so to those alone who ask for a stream; older ones say so to all.
-    monkeypatch.setattr(connection, "Client", partial(connection.Client, mode=mode))
+    monkeypatch.setattr(connection, "AskingClient", partial(connection.AskingClient, mode=mode))
     with http_server() as (url, _):
         async with opened(endpoint(url)) as tools:
             assert "price" not in tools.tools
@@ -162,7 +162,7 @@ async def test_a_server_that_forgot_the_session_gets_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # As servers of the protocol's earlier versions are spoken to.
-    monkeypatch.setattr(connection, "Client", partial(connection.Client, mode="legacy"))
+    monkeypatch.setattr(connection, "AskingClient", partial(connection.AskingClient, mode="legacy"))
     async with AsyncExitStack() as stack:
         with http_server() as (url, _):
             server = await stack.enter_async_context(owned(endpoint(url), 4))
