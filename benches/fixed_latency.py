@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter, process_time
 
 from prefect_swarm.flows.control import RunControl, controlled
@@ -14,7 +14,7 @@ from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import OutputKind, TaskIR, parse_plan
-from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.events import EndedEvent, RunEvent
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from shapes import waiting
@@ -31,10 +31,12 @@ class Taken:
     Attributes:
         inside: Seconds from the flow's first line to its last.
         cpu: Seconds of this process's CPU, the start and the end of the flow run included.
+        ends: When each step's attempt was over, in seconds from the flow's first line.
     """
 
     inside: float
     cpu: float
+    ends: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True, pages: bool = True) -> Taken:
@@ -46,15 +48,18 @@ async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True, pages: bool 
         pages: Whether the run has pages in the Prefect UI.
     """
     times: dict[str, float] = {}
+    ends: dict[str, float] = {}
 
     def handle(event: RunEvent) -> None:
         times[event.kind] = perf_counter()
+        if isinstance(event, EndedEvent):
+            ends[event.step] = perf_counter() - times["began"]
 
     cpu = process_time()
     with _fixed_latency(), controlled(RunControl(listener=handle)):
         result = await swarm(plan.objective, plan=plan, options=_options(slots, gates, pages))
     assert result.status == "completed", result.problem
-    return Taken(times["finished"] - times["began"], process_time() - cpu)
+    return Taken(times["finished"] - times["began"], process_time() - cpu, ends)
 
 
 def _options(slots: int, gates: bool, pages: bool) -> SwarmOptions:

@@ -15,7 +15,7 @@ from langgraph.graph import END, START, StateGraph
 from own_prefect import run_with_prefect
 from shapes import SHAPES, Part, Shape
 
-__all__ = ["run"]
+__all__ = ["run", "run_functional", "run_state_graph"]
 
 SLOTS = 100
 HEAD = """\
@@ -46,20 +46,21 @@ async def measure() -> str:
     """Measure on the Prefect server that is configured."""
     os.environ["LANGSMITH_TRACING"] = "false"
     await run_plan(_warm_up().plan(), SLOTS)
-    await _state_graph(_warm_up())
-    await _functional(_warm_up())
+    await run_state_graph(_warm_up())
+    await run_functional(_warm_up())
     return "\n".join([HEAD, *[await _row(shape) for shape in SHAPES]])
 
 
 async def _row(shape: Shape) -> str:
     best = shape.critical_path
     ours = (await run_plan(shape.plan(), SLOTS)).inside
-    graph, functional = await _state_graph(shape), await _functional(shape)
+    graph, functional = await run_state_graph(shape), await run_functional(shape)
     ratios = " | ".join(f"{seconds / best:.3f} ×" for seconds in (ours, graph, functional))
     return f"| {shape.name} | {best:g} | {shape.with_barriers:g} | {ratios} |"
 
 
-async def _state_graph(shape: Shape) -> float:
+async def run_state_graph(shape: Shape) -> float:
+    """Run a plan as a graph, and return the seconds that it took."""
     graph = _graph(shape)
     start = perf_counter()
     seen = await graph.ainvoke({"done": []})
@@ -94,7 +95,8 @@ def _node(name: str, seconds: float) -> Any:
     return sleep
 
 
-async def _functional(shape: Shape) -> float:
+async def run_functional(shape: Shape) -> float:
+    """Run a plan by the functional API, and return the seconds that it took."""
     flow: Any = entrypoint()(_parts_of(shape))
     start = perf_counter()
     done = await flow.ainvoke({})

@@ -1,0 +1,1 @@
+"""Plans and questions that others published, as small files with their licences."""
