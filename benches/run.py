@@ -23,6 +23,9 @@ BENCHES = (
     "expansion",
     "plan_stream",
     "langgraph_shapes",
+    "asynchow",
+    "parallelqa",
+    "worfbench",
     "pipelines",
     "patterns",
     "turns",
@@ -36,8 +39,8 @@ BENCHES = (
     "memory_passes",
     "memory_planning",
 )
-ON_REQUEST = ("chaos",)
-"""What takes long and measures no speed."""
+ON_REQUEST = ("workflows", "chaos")
+"""What needs data that are fetched, or takes long and measures no speed."""
 REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 WIDTH = 150
 HEAD = """\
