@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from prefect.events.worker import EventsWorker
 from prefect.settings import (
     PREFECT_API_URL,
     PREFECT_SERVER_ALLOW_EPHEMERAL_MODE,
@@ -40,6 +41,7 @@ QUICK = {
 """All services that a server has, each as often as it can."""
 _PREFECT = Path(__file__).with_name("prefect_script.py")
 _START_S = 120.0
+_DRAIN_S = 30.0
 
 
 @dataclass(slots=True)
@@ -93,8 +95,14 @@ def own_server(folder: Path, database: Path, **variables: str) -> Generator[OwnS
     settings: dict[Any, Any] = {PREFECT_API_URL: url, PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False}
     with _started(log, of_server, "server", str(port)) as server:
         wait_for(lambda: _answers(url, server, log), "the server")
+        # One worker of a process sends all events, to the server that it first found. What it has
+        # not sent when that is killed, it would try to send for hours.
+        _send_events()
         with temporary_settings(updates=settings):
-            yield OwnServer(url, log, environment)
+            try:
+                yield OwnServer(url, log, environment)
+            finally:
+                _send_events()
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = _START_S) -> None:
@@ -124,6 +132,11 @@ def _children(pid: int) -> list[int]:
         with suppress(OSError):
             found += map(int, tasks.read_text().split())
     return found
+
+
+def _send_events() -> None:
+    """Have what this process would send of events sent, and a new worker send the next ones."""
+    EventsWorker.drain_all(timeout=_DRAIN_S)
 
 
 def _answers(url: str, server: ReadyScript, log: Path) -> bool:
