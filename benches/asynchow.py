@@ -13,9 +13,9 @@ from fixed_latency import run_plan
 from langgraph_shapes import run_functional, run_state_graph
 from own_prefect import run_with_prefect
 from prefect_swarm.plan.task_ir import TaskIR
+from published.records import Household, read_households
 from shapes import Part, Shape
 from simulate import makespan
-from world.records import Household, read_households
 
 __all__ = ["run"]
 

@@ -19,8 +19,8 @@ from prefect_swarm.flows.control import override_toolsets
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from published.records import read_records
 from pydantic_ai.toolsets import FunctionToolset
-from world.records import read_records
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from provider_server import Asked, Reply, provider_server

@@ -15,7 +15,7 @@ from prefect_swarm.memory.embedding import make_embedder
 from prefect_swarm.memory.protocols import Embedder
 from prefect_swarm.models.llama.engine import close_engines
 from prefect_swarm.plan.task_ir import TaskIR
-from world.records import read_records
+from published.records import read_records
 
 sys.path.insert(0, str(Path(__file__).parent / "planning"))
 from planner import planner

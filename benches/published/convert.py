@@ -1,6 +1,6 @@
 """Make the small files of this folder from checkouts of what others published.
 
-`python benches/world/convert.py asynchow CHECKOUT` reads `data/async_benchmark.pkl`;
+`python benches/published/convert.py asynchow CHECKOUT` reads `data/async_benchmark.pkl`;
 `… worfbench CHECKOUT` reads `gold_traj/*/graph_eval.json`; `… parallelqa CHECKOUT` reads
 `datasets/parallelqa_dataset.json`.
 """

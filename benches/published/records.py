@@ -42,7 +42,7 @@ class Household:
         """The steps for the simulated schedule, each with the path that remains from it."""
         parts = self.shape.parts
         left: dict[str, float] = {}
-        for name in reversed(parts):
+        for name in reversed([*parts]):
             after = [left[other] for other, part in parts.items() if name in part.needs]
             left[name] = parts[name].seconds + max(after, default=0.0)
         return tuple(Job(name, p.needs, p.seconds, left[name]) for name, p in parts.items())
