@@ -29,6 +29,10 @@ PLAN: dict[str, Any] = {
     "assign_task": [{"agent": "Reader", "prompt": "Name the harbours.", "depends_on": []}],
     "look_after": [1],
 }
+LISBON: dict[str, Any] = {
+    "assign_task": [{"agent": "Reader", "prompt": "Count the cranes of Lisbon.", "depends_on": []}],
+    "look_after": [2],
+}
 FINISH = {"finish": {"answer": "Lisbon has the most."}}
 LINES = 6
 
@@ -58,20 +62,22 @@ def test_a_run_is_watched_and_told_from_other_homes_while_it_goes_on(
             return Reply(tool_args=PLAN)
         if "You direct the team in turns" in json.dumps(asked.body["messages"]):
             turns.append(asked.prompt)
-            return Reply(json.dumps(FINISH))
+            return Reply(json.dumps(FINISH if turns[1:] else LISBON))
+        if "Lisbon" in asked.prompt:
+            return Reply("Lisbon has 12.")
         run_id = run_in(runs_database)
         watching.append(ash.start("prefect-swarm", "watch", run_id, output=watched))
         # The step ends once another home has seen that it began.
         wait_for(lambda: "S1 Reader started" in watched.read_text(), "the event elsewhere")
         assert "1" in elm.call("prefect-swarm", "tell", run_id, PORTUGAL)
-        return Reply("Found: Lisbon.")
+        return Reply("Rotterdam and Antwerp.")
 
     with serving(reply) as provider:
-        options = ("--model", provider.name(), "--turns", "3", "--no-memory")
+        options = ("--model", provider.name(), "--turns", "6", "--no-memory")
         oak.call("prefect-swarm", "run", OBJECTIVE, *options)
         (watch,) = watching
         assert watch.wait(60) == 0
-    assert len(turns) == 1
+    assert len(turns) == 2
     assert PORTUGAL in turns[0]
     assert "Lisbon has the most." in watched.read_text()
 

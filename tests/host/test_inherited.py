@@ -92,7 +92,7 @@ def test_what_else_there_is_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "value", "secret"),
     [
         *((name, LOGIN, LOGIN) for name in VARIABLES),
-        *((name, ADDRESS, LOGIN[6:]) for name in STORES),
+        *((name, ADDRESS, LOGIN.partition(":")[2]) for name in STORES),
     ],
 )
 def test_pages_and_calls_that_repeat_the_login_are_masked(

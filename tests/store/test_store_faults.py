@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import random
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ from prefect_swarm.store.postgres import PostgresRun
 from prefect_swarm.store.postgres_files import PIECE_BYTES
 from prefect_swarm.store.postgres_server import MIGRATIONS, SCHEMA, StoreServer, close_servers
 from prefect_swarm.store.runs import find_run, stored_runs
-from runs_database import STORE
+from runs_database import STORE, away, do
 from store_conformance import in_processes
 
 
@@ -39,26 +37,6 @@ class Note(Frozen):
 @pytest.fixture
 def run(runs_database: str) -> PostgresRun:
     return PostgresRun.of(runs_database, "abc")
-
-
-@contextmanager
-def away(server: str, database: str) -> Generator[None]:
-    """Have a database refuse all connections, and lose those that it has."""
-    name = database.partition("@/")[2].partition("?")[0]
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false".encode())
-        admin.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
-        )
-        try:
-            yield
-        finally:
-            admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true".encode())
-
-
-def do(address: str, statement: str) -> None:
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(statement.encode())
 
 
 # --- away ---------------------------------------------------------------------------------------
@@ -176,16 +154,20 @@ def test_a_full_database_is_an_error_that_says_so(runs_database: str, run: Postg
     assert run.output("S1") == "after"
 
 
+TAKE = "UPDATE prefect_swarm_runs.runs SET token = token + 1, owner = 'elm process 1 x'"
+
+
 def pieces_of(address: str) -> list[tuple[str, int, int]]:
     with psycopg.connect(address) as connection:
-        query = f"SELECT name, number, octet_length(data) FROM {SCHEMA}.pieces ORDER BY 1, 2"
-        return connection.execute(query.encode()).fetchall()
+        connection.execute("SELECT set_config('search_path', %s, false)", (SCHEMA,))
+        query = "SELECT name, number, octet_length(data) FROM pieces ORDER BY name, number"
+        return connection.execute(query).fetchall()
 
 
 def test_a_large_file_is_stored_in_pieces_and_read_whole(
     runs_database: str, run: PostgresRun
 ) -> None:
-    film = random.Random(1).randbytes(30 << 20)
+    film = hashlib.shake_128(b"film").digest(30 << 20)
     text = "é" * (10 << 20)
     run.write_artifacts("S1", "S1.1", {"film": film})
     run.write_output("S1", text)
@@ -237,10 +219,14 @@ def test_a_large_file_that_is_there_is_not_created(runs_database: str, run: Post
 def test_a_large_file_of_a_process_that_lost_the_run_leaves_what_was_there(
     runs_database: str, run: PostgresRun
 ) -> None:
-    with pytest.raises(RunTakenError), run.exclusive():
-        run.files.replace("a", b"1" * (2 * PIECE_BYTES))
-        do(runs_database, f"UPDATE {SCHEMA}.runs SET token = token + 1, owner = 'elm x'")
-        run.files.replace("a", b"2" * (3 * PIECE_BYTES))
+    def lose() -> None:
+        with run.exclusive():
+            run.files.replace("a", b"1" * (2 * PIECE_BYTES))
+            do(runs_database, TAKE)
+            run.files.replace("a", b"2" * (3 * PIECE_BYTES))
+
+    with pytest.raises(RunTakenError):
+        lose()
     assert run.files.read("a") == b"1" * (2 * PIECE_BYTES)
     assert len(pieces_of(runs_database)) == 1
 
