@@ -44,6 +44,10 @@ def home(tmp_path: Path, runs_database: str) -> Callable[[str], Home]:
     return lambda name: home_of(name, tmp_path, api, runs_database)
 
 
+def text_of(home: Home) -> str:
+    return (home.folder / "results.jsonl").read_text()
+
+
 def run_in(database: str) -> str:
     """Return the only run that is stored."""
     (found,) = PostgresRun.all(database, 0)
@@ -54,8 +58,8 @@ def test_a_run_is_watched_and_told_from_other_homes_while_it_goes_on(
     home: Callable[[str], Home], runs_database: str, tmp_path: Path
 ) -> None:
     oak, elm, ash = map(home, ("oak", "elm", "ash"))
-    watched, turns = tmp_path / "watched", list[str]()
-    watching = list[Any]()
+    log, watched, turns = tmp_path / "log", tmp_path / "watched", list[str]()
+    working, told = threading.Event(), threading.Event()
 
     def reply(asked: Asked) -> Reply:
         if "write_plan" in json.dumps(asked.body.get("tools") or ""):
@@ -63,20 +67,21 @@ def test_a_run_is_watched_and_told_from_other_homes_while_it_goes_on(
         if "You direct the team in turns" in json.dumps(asked.body["messages"]):
             turns.append(asked.prompt)
             return Reply(json.dumps(FINISH if turns[1:] else LISBON))
-        if "Lisbon" in asked.prompt:
-            return Reply("Lisbon has 12.")
-        run_id = run_in(runs_database)
-        watching.append(ash.start("prefect-swarm", "watch", run_id, output=watched))
-        # The step ends once another home has seen that it began.
-        wait_for(lambda: "S1 Reader started" in watched.read_text(), "the event elsewhere")
-        assert "1" in elm.call("prefect-swarm", "tell", run_id, PORTUGAL)
-        return Reply("Rotterdam and Antwerp.")
+        working.set()
+        return Reply("It has 12.", hold=told)
 
     with serving(reply) as provider:
         options = ("--model", provider.name(), "--turns", "6", "--no-memory")
-        oak.call("prefect-swarm", "run", OBJECTIVE, *options)
-        (watch,) = watching
-        assert watch.wait(60) == 0
+        run = oak.start("prefect-swarm", "run", OBJECTIVE, *options, output=log)
+        wait_for(working.is_set, "the first step")
+        run_id = run_in(runs_database)
+        watch = ash.start("prefect-swarm", "watch", run_id, output=watched)
+        # The step ends once another home has seen that it began.
+        wait_for(lambda: "S1 Reader started" in watched.read_text(), "the event elsewhere")
+        assert "1" in elm.call("prefect-swarm", "tell", run_id, PORTUGAL)
+        told.set()
+        assert run.wait(120) == 0, log.read_text()
+        assert watch.wait(60) == 0, watched.read_text()
     assert len(turns) == 2
     assert PORTUGAL in turns[0]
     assert "Lisbon has the most." in watched.read_text()
@@ -109,6 +114,7 @@ def test_two_homes_do_the_lines_of_one_batch_each_once_also_those_of_one_that_di
         living = elm.start(*command, output=elm.folder / "batch.log")
         wait_for(lambda: len(set(asked_for)) == LINES, "the other lines")
         kill_tree(dying.pid)
+        dying.wait()
         held.set()
         assert living.wait(240) == 0, (elm.folder / "batch.log").read_text()
         lost, *others = asked_for
@@ -118,7 +124,7 @@ def test_two_homes_do_the_lines_of_one_batch_each_once_also_those_of_one_that_di
         oak.call(*command)
         assert len(asked_for) == LINES + 1
     for each in (oak, elm):
-        results = [json.loads(line) for line in (each.folder / "results.jsonl").open()]
+        results = [json.loads(line) for line in text_of(each).splitlines()]
         assert [line["number"] for line in results] == [*range(1, LINES + 1)]
         assert [line["result"]["status"] for line in results] == ["completed"] * LINES
         assert {line["error"] for line in results} == {""}
