@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import Field, ValidationError, create_model
 
 from .data_types import Frozen
-from .errors import InputError
+from .errors import InputError, ServerError
 from .files import HOME_VARIABLE
 from .host.secrets import MASK, masked_urls
 
@@ -27,6 +27,7 @@ __all__ = [
     "home",
     "home_variable",
     "prefect_home",
+    "read_secret_block",
 ]
 
 
@@ -147,11 +148,12 @@ class SwarmSettings(Frozen):
     )
     store: str | None = Field(
         default=None,
-        pattern=r"^postgres(ql)?://",
+        pattern=r"^(postgres(ql)?://|block:secret/[a-z0-9-]+$)",
         repr=False,
         description=(
             "Address of the PostgreSQL server that runs are stored in, `postgresql://…`, so that "
-            "every machine with it can go on with any run; the folder `home` if not set."
+            "every machine with it can go on with any run, or `block:secret/NAME`, a Secret block "
+            "that has it; the folder `home` if not set."
         ),
     )
     sandbox: Literal["strict", "limits-only"] = Field(
@@ -235,6 +237,47 @@ def home_variable() -> str:
     Where none is named, Prefect's own files lie in the same place, and need another one as well.
     """
     return "PREFECT_HOME" if SwarmSettings().home is None else HOME_VARIABLE
+
+
+def read_secret_block(reference: str) -> str:
+    """Return the text that a Secret block of the Prefect server has.
+
+    Args:
+        reference: `block:secret/NAME`.
+
+    Raises:
+        InputError: There is none, it has no text, or no server is configured.
+        ServerError: The server can't be asked.
+    """
+    import httpx
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+    from prefect.settings import get_current_settings
+
+    address = get_current_settings().api.url
+    if address is None:
+        raise InputError(
+            f"{reference} is a block of a Prefect server, and no server is set.",
+            "Set PREFECT_API_URL to its address.",
+        )
+    name = reference.partition("/")[2]
+    try:
+        with get_client(sync_client=True) as client:
+            found = client.read_block_document_by_name(name, "secret", include_secrets=True)
+    except ObjectNotFound:
+        raise InputError(
+            f"There is no {reference} on the Prefect server at {masked_urls(address)}.",
+            f"Create it: prefect block create secret, with the name {name}.",
+        ) from None
+    except (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError) as error:
+        raise ServerError(
+            f"{reference} can't be read from the Prefect server at {masked_urls(address)}: "
+            f"{type(error).__name__}.",
+            "Check that the server runs, and its login.",
+        ) from None
+    if not isinstance(value := found.data.get("value"), str):
+        raise InputError(f"{reference} has no text.", "Give the block a text as its value.")
+    return value
 
 
 def default_model() -> str:

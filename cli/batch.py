@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,6 +52,14 @@ def batch(
         bool,
         typer.Option("--again", help="Do all lines, also those that the output has as completed."),
     ] = False,
+    shared: Annotated[
+        str,
+        typer.Option(
+            "--shared",
+            metavar="NAME",
+            help="Do the lines together with other machines that give this name: each line once.",
+        ),
+    ] = "",
     inputs: Files = None,
     exclude: Exclude = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
@@ -74,11 +83,17 @@ def batch(
         raise InputError(f"{file} has no lines.", "Write one objective or plan a line.")
     asyncio.run(check_models(options, orchestrated=True))
     server = prefect_server(say)
+    if shared and server.process is not None:
+        raise InputError(
+            "A batch that machines share needs a Prefect server that all of them reach.",
+            "Set PREFECT_API_URL to its address.",
+        )
     with waiting("Starting"):
         from ..flows.batch import run_batch
 
         server.wait()
-    ended = asyncio.run(_each(run_batch, lines, texts, options, concurrency, server, output, again))
+    run: _Run = partial(run_batch, shared=shared)
+    ended = asyncio.run(_each(run, lines, texts, options, concurrency, server, output, again))
     say(
         f"{plural(ended.total(), 'line')}: " + ", ".join(f"{n} {name}" for name, n in ended.items())
     )

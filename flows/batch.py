@@ -62,6 +62,7 @@ from .prefect_io.schema_flow import OptionsParameter, ensure_server, refused_in_
 from .prefect_io.task_runs import look_up_result_folder
 from .resume import resume
 from .run_inputs import inputs_digest
+from .shared_lines import LOOK_S, SharedLine, check_shareable, line_parameters
 from .swarm import swarm
 
 __all__ = [
@@ -137,17 +138,15 @@ async def run_job(job: BatchJob, before: str, begin: Callable[[str], None]) -> S
             return await patiently(go_on)
         except (RunDamagedError, RunLostError, RunNotFoundError) as error:
             _logger.warning("The line is run anew: %s", error)
-    parameters: dict[str, Any] = {
-        "objective": job.objective,
-        "plan": job.plan,
-        "inputs": job.inputs or None,
-        "options": job.options,
-        "fork": None,
-    }
-    flow_run = await patiently(partial(_created, parameters))
+    flow_run = await patiently(partial(_created, line_parameters(job)))
     begin(str(flow_run.id))
+    return await begin_job(job, flow_run)
+
+
+async def begin_job(job: BatchJob, flow_run: FlowRun) -> SwarmResult:
+    """Run a line as a flow run that was created for it."""
     own = open_run(str(flow_run.id))
-    run_it = partial(_run, flow_run, parameters)
+    run_it = partial(_run, flow_run, line_parameters(job))
     return await patiently(run_it, lambda: not own.has_started())
 
 
@@ -239,6 +238,7 @@ async def run_batch(
     options: SwarmOptions,
     concurrency: int = 1,
     output: PrintedOutput = PrintedOutput(),  # noqa: B008 - it holds nothing
+    shared: str = "",
 ) -> AsyncGenerator[BatchLine]:
     """Run each line as a swarm of its own and yield how it ended, in the lines' order.
 
@@ -250,13 +250,16 @@ async def run_batch(
         options: For every line that does not say otherwise.
         concurrency: Lines to run in parallel; each has its own `max_concurrency`.
         output: What earlier starts left.
+        shared: A name under which several machines do the lines together, each line once.
     """
     lines = [*lines]
     if concurrency < 1:
         raise InputError(f"A concurrency of {concurrency} runs nothing.", "Give 1 or more.")
+    if shared:
+        check_shareable()
     slots = asyncio.Semaphore(concurrency)
     tasks = [
-        asyncio.create_task(_ended(number, key, lines[number - 1], options, slots, output))
+        asyncio.create_task(_ended(number, key, lines[number - 1], options, slots, output, shared))
         for key, number in lines_by_key(lines, options).items()
     ]
     try:
@@ -268,6 +271,9 @@ async def run_batch(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+_Run = Callable[[BatchJob], Awaitable[SwarmResult | None]]
+
+
 async def _ended(
     number: int,
     key: str,
@@ -275,23 +281,32 @@ async def _ended(
     options: SwarmOptions,
     slots: asyncio.Semaphore,
     output: PrintedOutput,
+    shared: str,
 ) -> BatchLine:
     if (completed := output.completed(key)) is not None:
         return completed
-    async with slots:
-        line = await _run_line(number, key, text, options, output)
-    return line.model_copy(update={"key": key, "error": excerpt(line.error, _ERROR_CHARS)})
+    begin = partial(output.begin, key)
+    run: _Run = partial(run_job, before=output.run_of(key), begin=begin)
+    if shared:
+        run = partial(SharedLine(f"{shared}/{key}", begin_job, resume).run, begin=begin)
+    while True:
+        async with slots:
+            line = await _run_line(number, text, options, run)
+        if line is not None:
+            error = excerpt(line.error, _ERROR_CHARS)
+            return line.model_copy(update={"key": key, "error": error})
+        # Another machine does it; what it holds up here is this line alone.
+        await asyncio.sleep(LOOK_S)
 
 
-async def _run_line(
-    number: int, key: str, text: str, options: SwarmOptions, output: PrintedOutput
-) -> BatchLine:
+async def _run_line(number: int, text: str, options: SwarmOptions, run: _Run) -> BatchLine | None:
+    """Run a line; return how it ended, or None while another machine does it."""
     if current_control().cancel.is_set():
         return BatchLine(number=number, error="The batch was cancelled before this line.")
     try:
         job = read_line(text, options)
         with not_waiting():
-            result = await run_job(job, output.run_of(key), partial(output.begin, key))
+            result = await run(job)
     except RunFailedError as error:
         return BatchLine(number=number, result=error.result, error=str(error))
     except SwarmError as error:
@@ -302,7 +317,7 @@ async def _run_line(
         return BatchLine(number=number, error=f"The run was cancelled. {error}")
     except Exception as error:  # noqa: BLE001 - one line's trouble is not the others'
         return BatchLine(number=number, error=repr(error))
-    return BatchLine(number=number, result=result)
+    return None if result is None else BatchLine(number=number, result=result)
 
 
 @schema_flow(
@@ -319,6 +334,7 @@ async def swarm_batch(
     options: OptionsParameter = SwarmOptions(),  # noqa: B008 - frozen
     concurrency: Annotated[int, Field(ge=1)] = 1,
     again: bool | None = None,
+    shared: str = "",
 ) -> BatchSummary:
     """Run every line of a file and write how each ended into another.
 
@@ -333,6 +349,8 @@ async def swarm_batch(
         concurrency: Lines to run in parallel.
         again: Whether all lines are done again; left empty, they are if a schedule started it.
             What the same flow run did before it crashed is never done again.
+        shared: A name under which several of these flow runs, on any machines, do the lines
+            together: each line once, and each of them has all results at the end.
 
     Raises:
         InputError: The input can't be read or the output can't be written.
@@ -359,7 +377,7 @@ async def swarm_batch(
         ):
             await note_place(flow, here)
             summary = summary.model_copy(update={"passed_over": len(output.passed_over)})
-            async with aclosing(run_batch(lines, options, concurrency, output)) as ended:
+            async with aclosing(run_batch(lines, options, concurrency, output, shared)) as ended:
                 async for line in ended:
                     output.add(line)
                     summary = summary.count(line)

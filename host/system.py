@@ -71,11 +71,17 @@ def no_home(error: BaseException) -> InputError | None:
 
 LOGIN_VARIABLE = "PREFECT_API_AUTH_STRING"
 """The login of a Prefect server, for its clients: anyone who has it may approve."""
-_LOGINS = (LOGIN_VARIABLE, "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_KEY")
+_LOGINS = (
+    LOGIN_VARIABLE,
+    "PREFECT_SERVER_API_AUTH_STRING",
+    "PREFECT_API_KEY",
+    "PREFECT_INTEGRATIONS_SWARM_STORE",
+    "PREFECT_INTEGRATIONS_SWARM_MEMORY",
+)
 
 
 def without_login() -> dict[str, str]:
-    """Return this process's environment without what lets a program ask the Prefect server."""
+    """Return the environment without what lets a program ask the Prefect server or a database."""
     return {name: value for name, value in os.environ.items() if name.upper() not in _LOGINS}
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
-from ..errors import RunAliveError, StorageError
+from ..errors import RunAliveError
 from ..untrusted.folder import MOST_BYTES
 from ..untrusted.opening import UnsafeFileError, parts_of
-from .layout import ARTIFACTS, LINES, PICTURES, TOOL_STATE
+from .layout import LINES
 from .lease import ADD_RUN, Lease, taken_error, token_here
 from .postgres_server import StoreServer, package_version
 
-__all__ = ["MOST_ATTACHED_BYTES", "PostgresFiles"]
+__all__ = ["PIECE_BYTES", "PostgresFiles"]
 
-MOST_ATTACHED_BYTES = 8 << 20
-"""Bytes of a file that an attempt or a tool leaves."""
-_ATTACHED = tuple(f"{folder}/" for folder in (ARTIFACTS, PICTURES, TOOL_STATE))
+PIECE_BYTES = 8 << 20
+"""Bytes of a file that are written or read at once."""
 
 # Who may write: the lease's owner, by its token; without a lease, anybody while nobody has one. The
 # run's row is held until the statement ends, so that no other process takes the lease meanwhile.
@@ -30,28 +30,49 @@ _BY_ANYBODY = "SELECT 1 FROM @.runs WHERE run_id = %(run)s FOR KEY SHARE"
 # What need not survive a crash of the server's machine doesn't wait for its disk.
 _UNSYNCED = "SELECT set_config('synchronous_commit', 'off', true) IS NOT NULL AS done"
 
+# An action on a file returns how many pieces it has besides its row, see `_DROP`.
 _REPLACE = (
-    "INSERT INTO @.files (run_id, name, data) SELECT %(run)s, %(name)s, %(data)s FROM allowed "
-    "ON CONFLICT (run_id, name) DO UPDATE SET data = excluded.data, changed_at = now() RETURNING 1"
+    "INSERT INTO @.files (run_id, name, data, more) "
+    "SELECT %(run)s, %(name)s, %(data)s, %(more)s FROM allowed ON CONFLICT (run_id, name) "
+    "DO UPDATE SET data = excluded.data, more = excluded.more, changed_at = now() RETURNING more"
 )
 _CREATE = (
-    "INSERT INTO @.files (run_id, name, data) SELECT %(run)s, %(name)s, %(data)s FROM allowed "
-    "ON CONFLICT (run_id, name) DO NOTHING RETURNING 1"
+    "INSERT INTO @.files (run_id, name, data, more) "
+    "SELECT %(run)s, %(name)s, %(data)s, %(more)s FROM allowed "
+    "ON CONFLICT (run_id, name) DO NOTHING RETURNING more"
 )
 # It may have been created before the connection broke.
 _CREATE_AGAIN = (
-    "INSERT INTO @.files AS old (run_id, name, data) "
-    "SELECT %(run)s, %(name)s, %(data)s FROM allowed ON CONFLICT (run_id, name) "
-    "DO UPDATE SET data = excluded.data WHERE old.data = excluded.data RETURNING 1"
+    "INSERT INTO @.files AS old (run_id, name, data, more) "
+    "SELECT %(run)s, %(name)s, %(data)s, %(more)s FROM allowed ON CONFLICT (run_id, name) "
+    "DO UPDATE SET data = excluded.data WHERE old.data = excluded.data "
+    "AND old.more = excluded.more RETURNING more"
 )
 _REMOVE = (
     "DELETE FROM @.files WHERE run_id = %(run)s AND name = %(name)s "
-    "AND EXISTS (SELECT 1 FROM allowed) RETURNING 1"
+    "AND EXISTS (SELECT 1 FROM allowed) RETURNING 0 AS more"
 )
 _SHARE = (
-    "INSERT INTO @.files (run_id, name, data) SELECT %(run)s, name, data FROM @.files, allowed "
-    "WHERE run_id = %(source)s AND name = %(name)s "
-    "ON CONFLICT (run_id, name) DO UPDATE SET data = excluded.data RETURNING 1"
+    "INSERT INTO @.files (run_id, name, data, more) SELECT %(run)s, name, data, more "
+    "FROM @.files, allowed WHERE run_id = %(source)s AND name = %(name)s "
+    "ON CONFLICT (run_id, name) DO UPDATE SET data = excluded.data, more = excluded.more "
+    "RETURNING more"
+)
+_SHARE_PIECES = (
+    "INSERT INTO @.pieces (run_id, name, number, data) "
+    "SELECT %(run)s, name, number, data FROM @.pieces, acted "
+    "WHERE run_id = %(source)s AND name = %(name)s AND number <= acted.more "
+    "ON CONFLICT (run_id, name, number) DO UPDATE SET data = excluded.data"
+)
+_PIECE = (
+    "INSERT INTO @.pieces (run_id, name, number, data) "
+    "VALUES (%(run)s, %(name)s, %(number)s, %(data)s) "
+    "ON CONFLICT (run_id, name, number) DO UPDATE SET data = excluded.data"
+)
+# What a larger file had that was in a file's place goes.
+_DROP = (
+    "DELETE FROM @.pieces USING acted "
+    "WHERE run_id = %(run)s AND name = %(name)s AND number > acted.more"
 )
 _APPEND = (
     "INSERT INTO @.entries (run_id, name, mark, line) "
@@ -59,8 +80,16 @@ _APPEND = (
     "ON CONFLICT (run_id, mark) DO UPDATE SET line = excluded.line RETURNING 1"
 )
 _READ = (
-    "SELECT octet_length(data), CASE WHEN octet_length(data) <= %(most)s THEN data END "
+    "SELECT octet_length(data), CASE WHEN octet_length(data) <= %(most)s THEN data END, more "
     "FROM @.files WHERE run_id = %(run)s AND name = %(name)s"
+)
+# One statement, so that all pieces are of one write.
+_READ_PIECES = (
+    "SELECT number, data FROM (SELECT 0 AS number, data FROM @.files "
+    "WHERE run_id = %(run)s AND name = %(name)s UNION ALL SELECT p.number, p.data "
+    "FROM @.files f JOIN @.pieces p ON p.run_id = f.run_id AND p.name = f.name "
+    "AND p.number <= f.more WHERE f.run_id = %(run)s AND f.name = %(name)s) AS all_pieces "
+    "ORDER BY number"
 )
 _READ_LINES = (
     "SELECT line FROM @.entries WHERE run_id = %(run)s AND name = %(name)s ORDER BY number"
@@ -69,14 +98,19 @@ _HEAD = (
     "SELECT substring(data FROM 1 FOR %(most)s) FROM @.files "
     "WHERE run_id = %(run)s AND name = %(name)s"
 )
-_SIZE = "SELECT octet_length(data) FROM @.files WHERE run_id = %(run)s AND name = %(name)s"
+_SIZE = (
+    "SELECT octet_length(data) + coalesce((SELECT sum(octet_length(p.data)) FROM @.pieces p "
+    "WHERE f.more > 0 AND p.run_id = f.run_id AND p.name = f.name AND p.number <= f.more), 0) "
+    "FROM @.files f WHERE run_id = %(run)s AND name = %(name)s"
+)
 _NAMES = (
     "SELECT name FROM @.files WHERE run_id = %(run)s AND name >= %(first)s AND name < %(end)s "
     "UNION SELECT DISTINCT name FROM @.entries "
     "WHERE run_id = %(run)s AND name >= %(first)s AND name < %(end)s ORDER BY 1"
 )
 _ALL = (
-    "SELECT name, data FROM @.files WHERE run_id = %(run)s AND name >= %(first)s AND name < %(end)s"
+    "SELECT name, data, more FROM @.files "
+    "WHERE run_id = %(run)s AND name >= %(first)s AND name < %(end)s"
 )
 _LAST_NAME = "\U0010ffff"
 
@@ -84,12 +118,13 @@ _LAST_NAME = "\U0010ffff"
 class PostgresFiles:
     """The files of a run in a database; see `UntrustedFolder` for what the methods do.
 
-    Each write is one statement, which a process that has lost the run's lease can't do any more.
+    Each write is one statement, which a process that has lost the run's lease can't do any more. A
+    large file's pieces are written in one transaction with it.
 
     Raises:
         RunAliveError: Something but a new file is written of a run that another process executes.
         RunTakenError: Another process has taken the run over from this one.
-        StorageError: The server can't be reached or refuses, or a file is too large.
+        StorageError: The server can't be reached or refuses.
     """
 
     def __init__(self, server: StoreServer, run_id: str) -> None:
@@ -106,13 +141,24 @@ class PostgresFiles:
         found = self._rows(_READ, name, most=most)
         if not found:
             raise _missing(name)
-        size, data = found[0]
+        size, data, more = found[0]
+        if more:
+            return self._read_pieces(name, most)
         return _too_large(name, size, most) if data is None else data
+
+    def _read_pieces(self, name: str, most: int) -> bytes:
+        if (size := self.size(name)) > most:
+            return _too_large(name, size, most)
+        whole = bytearray()
+        values = {"run": self.run_id, "name": name}
+        for _, piece in self.server.stream(_READ_PIECES, values):
+            whole += piece
+        return bytes(whole)
 
     def read_all(self, folder: str) -> dict[str, bytes]:
         """Return what the files below a folder hold, without those of lines, by their paths."""
         rows = self.server.rows(_ALL, {"run": self.run_id, **_range(folder)})
-        return {row[0]: row[1] for row in rows}
+        return {name: self.read(name) if more else data for name, data, more in rows}
 
     def head(self, name: str, most: int) -> bytes:
         """Return the first bytes of a file."""
@@ -120,7 +166,7 @@ class PostgresFiles:
 
     def size(self, name: str) -> int:
         """Return how many bytes a file has."""
-        return self._one(_SIZE, name)
+        return int(self._one(_SIZE, name))
 
     def has(self, name: str) -> bool:
         """Say whether a file is there."""
@@ -137,7 +183,7 @@ class PostgresFiles:
 
     def replace(self, name: str, data: bytes) -> None:
         """Write a file, in the place of the one that has its name."""
-        self._write(_REPLACE, name, data=self._checked(name, data))
+        self._write_whole(_REPLACE, name, data)
 
     def create(self, name: str, data: bytes) -> None:
         """Write a file that isn't there yet, whoever executes the run.
@@ -145,8 +191,7 @@ class PostgresFiles:
         Raises:
             FileExistsError: It is there.
         """
-        data = self._checked(name, data)
-        if not self._write(_CREATE, name, again=_CREATE_AGAIN, by_others=True, data=data):
+        if not self._write_whole(_CREATE, name, data, again=_CREATE_AGAIN, by_others=True):
             raise FileExistsError(errno.EEXIST, "it is there", name)
 
     def append_line(self, name: str, line: str, *, durable: bool = False) -> None:
@@ -156,14 +201,30 @@ class PostgresFiles:
 
     def remove(self, name: str) -> None:
         """Remove a file; nothing is wrong where there is none."""
-        self._write(_REMOVE, name)
+        self._write(_REMOVE, name, drops=True)
 
     def prune(self, folder: str) -> None:
         """Do nothing: there are no folders without files."""
 
     def share(self, name: str, source: PostgresFiles) -> bool:
         """Copy another run's file within the database; False if it isn't there."""
-        return self._write(_SHARE, name, source=source.run_id)
+        return self._write(_SHARE, name, drops=True, shares=True, source=source.run_id)
+
+    def _write_whole(self, action: str, name: str, data: bytes, **how: Any) -> bool:
+        """Write a file, with its further pieces before it if it is large."""
+        more = max(0, len(data) - 1) // PIECE_BYTES
+        how |= {"drops": True, "data": data[:PIECE_BYTES], "more": more}
+        if not more:
+            return self._write(action, name, **how)
+
+        def pieces() -> Iterator[tuple[str, dict[str, Any]]]:
+            for number in range(1, more + 1):
+                piece = data[number * PIECE_BYTES : (number + 1) * PIECE_BYTES]
+                given = {"run": self.run_id, "name": name, "number": number, "data": piece}
+                yield _PIECE, given
+
+        self._add()
+        return self._write(action, name, before=pieces, **how)
 
     def _write(
         self,
@@ -173,19 +234,32 @@ class PostgresFiles:
         again: str = "",
         by_others: bool = False,
         is_synced: bool = True,
+        drops: bool = False,
+        shares: bool = False,
+        before: Callable[[], Iterator[tuple[str, dict[str, Any]]]] | None = None,
         **values: Any,
     ) -> bool:
-        """Do it if this process may; return whether it did anything."""
+        """Do it if this process may; return whether it did anything.
+
+        Args:
+            before: What has to be done in the same transaction. It is taken back where this process
+                may not do the rest: the run's row is held for no longer than the last statement.
+        """
         _check(name)
         lease = token_here(self.server, self.run_id)
         if lease is not None and lease.is_lost:
             raise taken_error(self.server, self.run_id)
         who = _BY_OWNER if lease else _BY_ANYBODY if by_others else _BY_NOBODY
         filled = {**values, "run": self.run_id, "name": name, "token": lease and lease.token}
+        also = (_SHARE_PIECES,) * shares + (_DROP,) * drops
         for _ in range(2):
-            statement = _statement(who, action, is_synced=is_synced)
-            repeated = _statement(who, again, is_synced=is_synced) if again else ""
-            ((allowed, done),) = self.server.rows(statement, filled, again=repeated)
+            statement = _statement(who, action, also, is_synced=is_synced)
+            repeated = _statement(who, again, also, is_synced=is_synced) if again else ""
+            if before is None:
+                ((allowed, done),) = self.server.rows(statement, filled, again=repeated)
+            else:
+                found = self.server.together(before, statement, filled, again=repeated)
+                ((allowed, done),) = found
             if allowed:
                 return bool(done)
             if lease is not None:
@@ -205,15 +279,6 @@ class PostgresFiles:
             f"Run {self.run_id} is being executed by another process, which alone may write it.",
             "Wait until it ends, or end that process; then resume the run.",
         )
-
-    def _checked(self, name: str, data: bytes) -> bytes:
-        if len(data) > MOST_ATTACHED_BYTES and name.startswith(_ATTACHED):
-            raise StorageError(
-                f"{name} of run {self.run_id} has {len(data) / (1 << 20):.1f} MiB; the store at "
-                f"{self.server} takes {MOST_ATTACHED_BYTES >> 20} MiB of a file.",
-                "Have the step leave smaller files, or put it elsewhere and say where.",
-            )
-        return data
 
     def _rows(self, query: str, name: str, **values: Any) -> Any:
         _check(name)
@@ -241,12 +306,13 @@ class PostgresFiles:
         return [row[0] for row in found]
 
 
-def _statement(who: str, action: str, *, is_synced: bool) -> str:
+def _statement(who: str, action: str, also: tuple[str, ...] = (), *, is_synced: bool) -> str:
     if not is_synced:
         who = who.replace("WHERE ", f"JOIN ({_UNSYNCED}) AS unsynced ON unsynced.done WHERE ")
         who = who.replace("SHARE", "SHARE OF runs")
+    more = "".join(f", also{number} AS ({each})" for number, each in enumerate(also))
     return (
-        f"WITH allowed AS MATERIALIZED ({who}), acted AS ({action}) "  # noqa: S608 - all are above
+        f"WITH allowed AS MATERIALIZED ({who}), acted AS ({action}){more} "  # noqa: S608 - all are above
         "SELECT (SELECT count(*) FROM allowed), (SELECT count(*) FROM acted)"
     )
 

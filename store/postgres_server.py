@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Any, TypeVar
@@ -53,7 +53,8 @@ _T = TypeVar("_T")
 _logger = logging.getLogger("prefect_swarm.runs")
 
 # Each brings the tables from one version to the next; they are never changed, only added to. `@`
-# stands for the schema. Names compare by their bytes, so that those of a folder are a range.
+# stands for the schema. Names compare by their bytes, so that those of a folder are a range. The
+# first piece of a large file is its row's data, and `more` says how many others there are.
 MIGRATIONS: list[str] = [
     """
     CREATE TABLE @.runs (
@@ -80,6 +81,16 @@ MIGRATIONS: list[str] = [
         line bytea NOT NULL,
         PRIMARY KEY (run_id, name, number),
         UNIQUE (run_id, mark)
+    )
+    """,
+    """
+    ALTER TABLE @.files ADD COLUMN more int NOT NULL DEFAULT 0;
+    CREATE TABLE @.pieces (
+        run_id text NOT NULL REFERENCES @.runs ON DELETE CASCADE,
+        name text COLLATE "C" NOT NULL,
+        number int NOT NULL,
+        data bytea NOT NULL,
+        PRIMARY KEY (run_id, name, number)
     )
     """,
 ]
@@ -125,13 +136,62 @@ class StoreServer:
         queries = (query, again or query)
 
         def execute(db: Connection, number: int) -> Sequence[tuple[Any, ...]]:
-            with db.cursor(binary=True) as cursor:
-                # Prepared statements are lost behind a pooler that shares connections.
-                asked = self._sql(queries[min(number, 1)])
-                cursor.execute(asked, values or {}, prepare=False)
-                return cursor.fetchall() if cursor.description else ()
+            return self._execute(db, queries[min(number, 1)], values or {})
 
         return self._do(execute, PATIENCE_S if patience_s is None else patience_s)
+
+    def together(
+        self,
+        others: Callable[[], Iterable[tuple[str, Mapping[str, Any]]]],
+        last: str,
+        values: Mapping[str, Any],
+        *,
+        again: str = "",
+    ) -> Sequence[tuple[Any, ...]]:
+        """Execute statements in one transaction, and return the rows of the last one.
+
+        Args:
+            others: Returns those before it, for each try anew.
+            last: It; where the end of its row is 0, nothing was done.
+            values: Its values.
+            again: The last one in its place where nobody knows whether it was done before.
+
+        Raises:
+            StorageError: As `rows` does; nothing was done.
+        """
+        queries = (last, again or last)
+
+        def execute(db: Connection, number: int) -> Sequence[tuple[Any, ...]]:
+            with db.transaction() as transaction:
+                for query, given in others():
+                    self._execute(db, query, given)
+                found = self._execute(db, queries[min(number, 1)], values)
+                if not found[0][-1]:
+                    raise psycopg.Rollback(transaction)
+            return found
+
+        return self._do(execute, PATIENCE_S)
+
+    def stream(self, query: str, values: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+        """Execute a statement, and yield its rows without having more of them than one at once.
+
+        Raises:
+            StorageError: The server can't be reached, or goes away meanwhile.
+        """
+        self.rows("SELECT 1")  # It is waited for here.
+        try:
+            with self._pool.connection() as connection, connection.cursor(binary=True) as cursor:
+                yield from cursor.stream(self._sql(query), values, binary=True)
+        except psycopg.Error as error:
+            raise self._problem(error) from error
+
+    def _execute(
+        self, db: Connection, query: str, values: Mapping[str, Any]
+    ) -> Sequence[tuple[Any, ...]]:
+        with db.cursor(binary=True) as cursor:
+            # Prepared statements are lost behind a pooler that shares connections.
+            cursor.execute(self._sql(query), values, prepare=False)
+            return cursor.fetchall() if cursor.description else ()
 
     def close(self) -> None:
         """Close what is open; the next statement opens it again."""

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from ..data_types import Count, Finite, Moment, moment_of
 from ..errors import InputError, RunNotFoundError, StorageError
 from ..plan.ids import is_step_id, parent_of
-from ..settings import PREFIX, SwarmSettings, home
+from ..settings import PREFIX, SwarmSettings, home, read_secret_block
 from ..untrusted.folder import MOST_TEXT_BYTES, damage_of
 from ..untrusted.json_text import STEP_ID, read_object
 from .filed_run import FiledRun, copy_run
@@ -56,6 +56,7 @@ __all__ = [
 StoreKind = Literal["folder", "store"]
 """Where a run may be: in the data folder, or in the database of the setting."""
 _TRIES = 10
+_BLOCK = "block:"
 _SETTING = f"{PREFIX}store".upper()
 
 
@@ -63,9 +64,23 @@ _SETTING = f"{PREFIX}store".upper()
 def store_address() -> str:
     """Return the address of the database that runs are stored in; "" if they are in a folder.
 
-    Remembered, because reading the settings takes longer than a small write does.
+    Remembered, because reading the settings takes longer than a small write does. A block is read
+    once in a process.
+
+    Raises:
+        InputError: The block that has it isn't there, or has something else.
+        ServerError: The block's server can't be asked.
     """
-    return SwarmSettings().store or ""
+    address = SwarmSettings().store or ""
+    if not address.startswith(_BLOCK):
+        return address
+    found = read_secret_block(address)
+    if not found.startswith(("postgresql://", "postgres://")):
+        raise InputError(
+            f"{address}, which {_SETTING} names, has no address of a PostgreSQL server.",
+            "Have it begin with postgresql://",
+        )
+    return found
 
 
 def place_of_runs() -> str:

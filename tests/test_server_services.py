@@ -18,9 +18,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
-import yaml
-from deployments import deploy_all, prefect_command, start_deployment
-from docs_pages import blocks, page_path
+from deployments import WITHIN_S, automations, deploy_all, prefect_command, start_deployment
 from flow_runs import plan_of
 from own_server import OwnServer, kill_tree, own_server, wait_for
 from prefect.client.orchestration import PrefectClient, get_client
@@ -36,10 +34,6 @@ from provider_server import Asked, ProviderServer, Reply
 from typer.testing import CliRunner
 
 T = TypeVar("T")
-WITHIN_S = 10
-"""The shortest time that Prefect lets an automation wait."""
-SHORTER = {"30": WITHIN_S, "90": WITHIN_S, "300": 4 * WITHIN_S, "86400": 86400}
-"""What stands in place of the seconds of the page; a busy machine takes long to start a process."""
 MOST_CRASHES = 10
 HEARTBEAT_S = 1.0
 BEGUN = (Pending, Submitting, InfrastructurePending, Running)
@@ -117,20 +111,6 @@ class Stage:
         """The steps or items that were asked for, in their order."""
         prompts = [asked.prompt for asked in self.provider.asked]
         return re.findall(rf"\b{objective}: (\w+)", "\n".join(prompts))
-
-
-def automations(folder: Path) -> Path:
-    """Write those of the page, with shorter times."""
-    (text,) = (
-        block
-        for block in blocks(page_path("how-to/resume.md").read_text("utf-8"), "yaml")
-        if block.startswith("automations:")
-    )
-    (path := folder / "automations.yaml").write_text(
-        re.sub(r"(?<=within: )\d+", lambda found: str(SHORTER[found.group()]), text)
-    )
-    assert len(yaml.safe_load(text)["automations"]) == text.count("within: ")
-    return path
 
 
 @pytest.fixture(scope="module")

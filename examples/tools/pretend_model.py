@@ -1,9 +1,9 @@
 """A server that speaks OpenAI's chat API and pretends to be a model: `python pretend_model.py`.
 
-Asked for a plan, it gives PLAN. Asked with tools, it calls `convert_time` once and says what it
-read; asked without, it writes a note around what the step before has found, or adds two numbers.
-Of papers it lists what stands in a document, judges it, accepts what others made of it, and says
-how many there are. Of the example jobs it does what each asks for.
+Asked for a plan, it gives PLAN. Asked with tools, it calls `convert_time` or `send_letter` once and
+says what it read; asked without, it writes a note around what the step before has found, or adds
+two numbers. Of papers it lists what stands in a document, judges it, accepts what others made of
+it, and says how many there are. Of the example jobs it does what each asks for.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def message(messages: list[dict[str, Any]], tools: dict[str, Any]) -> dict[str, 
         return call("write_plan", job_plan(prompt) or plan(has_time))
     if "convert_time" in tools:
         return call("convert_time", CALL)
+    if "send_letter" in tools:
+        return call("send_letter", {"to": "Ada"})
     return {"role": "assistant", "content": on_job(prompt, pictures) or note(prompt)}
 
 
@@ -126,6 +128,8 @@ def fixed(prompt: str) -> str:
 
 def read(result: str) -> str:
     """Return a sentence on what the tool gave."""
+    if "letter" in result:
+        return "Ada has a letter of thanks."
     try:
         # What a tool gives stands between marks.
         target = json.loads(result[result.index("{") : result.rindex("}") + 1])["target"]

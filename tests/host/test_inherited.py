@@ -1,4 +1,4 @@
-"""No program that has no business with the Prefect server gets its login."""
+"""No program that has no business with the server or a database gets its login."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from prefect_swarm.toolsets.mcp.process import end_child, start_child
 
 VARIABLES = ("PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_KEY")
 LOGIN = "swarm:not-for-children"
+STORES = ("PREFECT_INTEGRATIONS_SWARM_STORE", "PREFECT_INTEGRATIONS_SWARM_MEMORY")
+ADDRESS = f"postgresql://{LOGIN}@127.0.0.1:9/runs"
 SHOW = "import os; print(dict(os.environ))"
 
 
@@ -67,12 +69,14 @@ def graph(folder: Path) -> str:
 
 @pytest.mark.attack("server")
 @pytest.mark.parametrize("child", [tool_server, gate_tool, sandboxed, editor, graph])
-def test_a_child_gets_no_login_of_the_server(
+def test_a_child_gets_no_login_of_the_server_and_no_address_of_a_database(
     child: Callable[[Path], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VISUAL", "")
     for name in VARIABLES:
         monkeypatch.setenv(name, LOGIN)
+    for name in STORES:
+        monkeypatch.setenv(name, ADDRESS)
     shown = child(tmp_path)
     assert "PATH" in shown or "HOME" in shown
     assert LOGIN not in shown
@@ -84,7 +88,15 @@ def test_what_else_there_is_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.attack("server")
-@pytest.mark.parametrize("name", VARIABLES)
-def test_pages_and_calls_that_repeat_the_login_are_masked(name: str) -> None:
-    text = f"I found {LOGIN} in it"
-    assert mask(text, secrets_in({name: LOGIN})) == f"I found {MASK} in it"
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        *((name, LOGIN, LOGIN) for name in VARIABLES),
+        *((name, ADDRESS, LOGIN.partition(":")[2]) for name in STORES),
+    ],
+)
+def test_pages_and_calls_that_repeat_the_login_are_masked(
+    name: str, value: str, secret: str
+) -> None:
+    text = f"I found {secret} in it"
+    assert mask(text, secrets_in({name: value})) == f"I found {MASK} in it"

@@ -8,8 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,15 @@ import psycopg
 import pytest
 from prefect_swarm.cli.doctor.command import _store  # pyright: ignore[reportPrivateUsage]
 from prefect_swarm.data_types import Frozen
-from prefect_swarm.errors import ExitCode, InputError, StorageError
+from prefect_swarm.errors import ExitCode, InputError, RunTakenError, StorageError
 from prefect_swarm.settings import SwarmSettings
 from prefect_swarm.store import postgres_server
 from prefect_swarm.store.accounts import Booking
 from prefect_swarm.store.postgres import PostgresRun
-from prefect_swarm.store.postgres_files import MOST_ATTACHED_BYTES
+from prefect_swarm.store.postgres_files import PIECE_BYTES
 from prefect_swarm.store.postgres_server import MIGRATIONS, SCHEMA, StoreServer, close_servers
 from prefect_swarm.store.runs import find_run, stored_runs
-from runs_database import STORE
+from runs_database import STORE, away, do
 from store_conformance import in_processes
 
 
@@ -38,26 +37,6 @@ class Note(Frozen):
 @pytest.fixture
 def run(runs_database: str) -> PostgresRun:
     return PostgresRun.of(runs_database, "abc")
-
-
-@contextmanager
-def away(server: str, database: str) -> Generator[None]:
-    """Have a database refuse all connections, and lose those that it has."""
-    name = database.partition("@/")[2].partition("?")[0]
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false".encode())
-        admin.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
-        )
-        try:
-            yield
-        finally:
-            admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true".encode())
-
-
-def do(address: str, statement: str) -> None:
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(statement.encode())
 
 
 # --- away ---------------------------------------------------------------------------------------
@@ -175,14 +154,103 @@ def test_a_full_database_is_an_error_that_says_so(runs_database: str, run: Postg
     assert run.output("S1") == "after"
 
 
-def test_a_file_of_an_attempt_that_is_too_large_is_refused_and_documents_are_not(
-    run: PostgresRun,
+TAKE = "UPDATE prefect_swarm_runs.runs SET token = token + 1, owner = 'elm process 1 x'"
+
+
+def pieces_of(address: str) -> list[tuple[str, int, int]]:
+    with psycopg.connect(address) as connection:
+        connection.execute("SELECT set_config('search_path', %s, false)", (SCHEMA,))
+        query = "SELECT name, number, octet_length(data) FROM pieces ORDER BY name, number"
+        return connection.execute(query).fetchall()
+
+
+def test_a_large_file_is_stored_in_pieces_and_read_whole(
+    runs_database: str, run: PostgresRun
 ) -> None:
-    data = bytes(MOST_ATTACHED_BYTES + 1)
-    with pytest.raises(StorageError, match=r"artifacts/S1/1/film of run abc has 8.0 MiB"):
-        run.write_artifacts("S1", "S1.1", {"film": data})
-    run.write_output("S1", "x" * len(data))
-    assert run.output("S1") == "x" * len(data)
+    film = hashlib.shake_128(b"film").digest(30 << 20)
+    text = "é" * (10 << 20)
+    run.write_artifacts("S1", "S1.1", {"film": film})
+    run.write_output("S1", text)
+    assert [size for *_, size in pieces_of(runs_database)] == [
+        *(PIECE_BYTES, PIECE_BYTES, 6 << 20),
+        *(PIECE_BYTES, 4 << 20),
+    ]
+    assert run.files.read("artifacts/S1/1/film") == film
+    assert run.files.size("artifacts/S1/1/film") == len(film)
+    assert run.output("S1") == text
+    other = run.other("def")
+    assert other.take_output("S1", run)
+    assert other.output("S1") == text
+    with pytest.raises(OSError, match="are read at most"):
+        run.files.read("artifacts/S1/1/film", most=PIECE_BYTES)
+
+
+@pytest.mark.parametrize("size", [PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES, 0])
+def test_a_file_of_any_size_is_read_as_it_was_written(run: PostgresRun, size: int) -> None:
+    run.files.replace("note", bytes(size))
+    assert run.files.read("note") == bytes(size)
+    assert run.files.size("note") == size
+
+
+def test_what_a_large_file_had_goes_with_it(runs_database: str, run: PostgresRun) -> None:
+    run.files.replace("a", bytes(3 * PIECE_BYTES))
+    run.files.replace("a", b"1" * (PIECE_BYTES + 1))
+    assert pieces_of(runs_database) == [("a", 1, 1)]
+    other = run.other("def")
+    other.files.replace("a", bytes(3 * PIECE_BYTES))
+    assert other.files.share("a", run.files)
+    assert other.files.read("a") == run.files.read("a")
+    run.files.replace("a", b"small")
+    assert other.erase()
+    assert pieces_of(runs_database) == []
+    run.files.replace("a", bytes(2 * PIECE_BYTES))
+    run.files.remove("a")
+    assert pieces_of(runs_database) == []
+
+
+def test_a_large_file_that_is_there_is_not_created(runs_database: str, run: PostgresRun) -> None:
+    data = b"1" * (2 * PIECE_BYTES)
+    run.files.create("a", data)
+    with pytest.raises(FileExistsError):
+        run.files.create("a", b"2" * len(data))
+    assert run.files.read("a") == data
+
+
+def test_a_large_file_of_a_process_that_lost_the_run_leaves_what_was_there(
+    runs_database: str, run: PostgresRun
+) -> None:
+    def lose() -> None:
+        with run.exclusive():
+            run.files.replace("a", b"1" * (2 * PIECE_BYTES))
+            do(runs_database, TAKE)
+            run.files.replace("a", b"2" * (3 * PIECE_BYTES))
+
+    with pytest.raises(RunTakenError):
+        lose()
+    assert run.files.read("a") == b"1" * (2 * PIECE_BYTES)
+    assert len(pieces_of(runs_database)) == 1
+
+
+def test_a_large_file_takes_no_more_memory_than_a_few_pieces(runs_database: str) -> None:
+    code = f"""
+import resource, sys
+from prefect_swarm.store.postgres import PostgresRun
+run = PostgresRun.of(sys.argv[1], "abc")
+run.files.replace("small", b"1")
+data = bytes({64 << 20})
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+run.files.replace("film", data)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+assert len(run.files.read("film")) == len(data)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, runs_database], capture_output=True, text=True, check=True
+    )
+    write_kib, read_kib = map(int, done.stdout.split())
+    assert write_kib < 6 * PIECE_BYTES >> 10
+    # What is read is there twice, while it becomes one value.
+    assert read_kib < (2 * (64 << 20) + 6 * PIECE_BYTES) >> 10
 
 
 # --- versions -----------------------------------------------------------------------------------
@@ -213,7 +281,7 @@ def test_an_older_version_of_the_store_is_brought_forward_with_all_that_is_in_it
 
 def test_what_made_a_version_never_changes() -> None:
     made = [hashlib.sha256(" ".join(each.split()).encode()).hexdigest() for each in MIGRATIONS]
-    assert [digest[:12] for digest in made] == ["bdfc713aa092"]
+    assert [digest[:12] for digest in made] == ["bdfc713aa092", "1c3067bd2b86"]
 
 
 def test_of_many_processes_that_use_a_new_database_one_makes_the_tables(

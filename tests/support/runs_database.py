@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-__all__ = ["STORE", "runs_in_database"]
+__all__ = ["STORE", "away", "do", "runs_in_database"]
 
 STORE = "PREFECT_INTEGRATIONS_SWARM_STORE"
 
@@ -33,3 +33,27 @@ def runs_in_database(server: str, monkeypatch: pytest.MonkeyPatch) -> Generator[
             store_address.cache_clear()
             close_servers()
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@contextmanager
+def away(server: str, database: str) -> Generator[None]:
+    """Have a database refuse all connections, and lose those that it has."""
+    import psycopg
+
+    name = database.partition("@/")[2].partition("?")[0]
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false".encode())
+        admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        try:
+            yield
+        finally:
+            admin.execute(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true".encode())
+
+
+def do(address: str, statement: str) -> None:
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(statement.encode())

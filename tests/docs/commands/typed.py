@@ -14,7 +14,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "it needs the web: tests/toolsets/test_web_source reads such pages",
     ),
     (r"make |make$", "it runs the tests, or what they run"),
-    (r"docker |OTEL_EXPORTER_OTLP_ENDPOINT=\S+ prefect-swarm", "it needs a container's server"),
+    (
+        r"docker |kubectl |OTEL_EXPORTER_OTLP_ENDPOINT=\S+ prefect-swarm",
+        "it needs a container's server",
+    ),
     (r"export ", "it changes the shell alone"),
     (r"(\S+=\S+ )?prefect-swarm serve", "it serves until Ctrl-C: tests/serve and tests/cli do it"),
     (r"prefect-swarm train", "it trains for minutes: tests/parl does it"),
@@ -39,6 +42,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     (
         r"prefect-swarm runs --move",
         "it needs a PostgreSQL server: tests/flows/test_shared_store does it",
+    ),
+    (
+        r"createdb |kill -9 |prefect-swarm batch .* --shared ",
+        "it needs a PostgreSQL server: tests/flows/test_two_homes and test_homes_together do it",
     ),
     (r"python pretend_model.py", "it serves until Ctrl-C: its answers are those of the stand-in"),
     (r"jq ", "the program may be missing; test_deployment reads the same fields of such a file"),

@@ -38,16 +38,20 @@ def _run(program: str, *arguments: str) -> None:
 
 
 @contextmanager
-def postgres_server() -> Generator[tuple[str, Path]]:
+def postgres_server(*, waits_for_disk: bool = False) -> Generator[tuple[str, Path]]:
     """Start a server; give its address and its folder, and stop it.
 
     It doesn't wait for the disk: tests end it in order, or don't look at it again.
+
+    Args:
+        waits_for_disk: Whether it does all the same, as a server that is used.
     """
     with tempfile.TemporaryDirectory(prefix="prefect-swarm-postgres-") as folder:
         data = f"{folder}/data"
         _run("initdb", "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C",
              "--username=postgres", f"--pgdata={data}")  # fmt: skip
-        options = f"-h '' -k {folder} -c fsync=off -c max_connections=60"
+        fsync = "on" if waits_for_disk else "off"
+        options = f"-h '' -k {folder} -c fsync={fsync} -c max_connections=60"
         _run("pg_ctl", "-w", "-D", data, "-l", f"{folder}/log", "-o", options, "start")
         try:
             yield f"postgresql://postgres@/postgres?host={folder}", Path(data)
