@@ -20,6 +20,7 @@ BENCHES = (
     "scheduler_cost",
     "startup",
     "prefect_overhead",
+    "store_places",
     "expansion",
     "plan_stream",
     "langgraph_shapes",

@@ -82,7 +82,7 @@ def post_office() -> Generator[Office]:
                 self.end_headers()
                 self.wfile.write(b"sent")
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Counter) as server:
