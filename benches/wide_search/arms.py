@@ -152,6 +152,9 @@ def _toolset(corpus: Corpus, clock: VirtualClock, *, table: bool) -> FunctionToo
         await clock.sleep(_NOTE_S, "read_rows")
         return json.dumps([*rows.values()], ensure_ascii=False)
 
-    for tool in (search, open, *((note_rows, read_rows) if table else ())):
-        tools.add_function(tool)
+    tools.add_function(search)
+    tools.add_function(open)
+    if table:
+        tools.add_function(note_rows)
+        tools.add_function(read_rows)
     return tools

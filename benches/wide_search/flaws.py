@@ -28,9 +28,9 @@ class Flaws:
     tires: float = 0.0
     seed: int = 0
 
-    def read(self, value: str, conversation: str, place: str) -> str:
-        """Return a value as it is taken from a page."""
-        return _wrong(value) if self.chance(conversation, place) < self.misreads else value
+    def read(self, value: str, place: str) -> str:
+        """Return a value as it is taken from a page: in one trial, by everybody the same way."""
+        return _wrong(value) if self.chance(place) < self.misreads else value
 
     def copy(self, value: str, conversation: str, place: str) -> str:
         """Return a cell as it is written down again."""

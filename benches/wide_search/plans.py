@@ -35,8 +35,9 @@ def plan_of(question: str, style: Style, earlier: str = "") -> dict[str, Any]:
     """
     wanted = read_wanted(question)
     if style in ("for_each", "turns"):
-        tasks = _spread(wanted)
-        looks = style == "turns" and wanted.of and "for each" not in earlier
+        is_few = style == "turns" and 0 < len(wanted.names) <= _FEW
+        tasks = [_named_rows(wanted.names, wanted.columns)] if is_few else _spread(wanted)
+        looks = style == "turns" and wanted.of and not re.search(r"for each of \d+", earlier)
         tasks = tasks[:1] if looks else tasks
         look_after = [1] if looks else [len(tasks)] if style == "turns" else []
         return {"create_subagent": [READER], "assign_task": tasks, "look_after": look_after}

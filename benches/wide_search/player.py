@@ -18,6 +18,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from .plans import Style, plan_of, turn_of
@@ -55,8 +56,10 @@ class Player:
     """Plans, directs and reads.
 
     Attributes:
+        reader: How it reads, as a subagent.
         style: How it plans; None where the plan is given.
-        known: The tokens of a conversation that it knows; what is before them is not sent.
+        question: The objective.
+        meter: What its requests have taken.
     """
 
     clock: VirtualClock
@@ -114,18 +117,13 @@ class Player:
         return self.reader.answer(read_wanted(prompt), prompt, known[1:], answers + 1, tools)
 
 
-def _tools(info: AgentInfo) -> list[object]:
+def _tools(info: AgentInfo) -> list[ToolDefinition]:
     return [*info.function_tools, *info.output_tools]
 
 
-@lru_cache(maxsize=100)
-def _size_by_text(text: str) -> int:
-    return tokens_of(text)
-
-
-def _size_of_tool(tool: object) -> int:
-    schema = json.dumps(getattr(tool, "parameters_json_schema", {}))
-    return _size_by_text(f"{getattr(tool, 'name', '')} {getattr(tool, 'description', '')} {schema}")
+def _size_of_tool(tool: ToolDefinition) -> int:
+    schema = json.dumps(tool.parameters_json_schema)
+    return _part_tokens(f"{tool.name} {tool.description} {schema}")
 
 
 def _is_answer(message: ModelMessage) -> bool:

@@ -95,7 +95,9 @@ def _question(
         {"name": each} | {column: _right(world, each, column) for column in columns}
         for each in names
     )
-    compared = tuple(Column(each, "number_near" if each in _NUMBERS else "exact") for each in columns)
+    compared = tuple(
+        Column(each, "number_near" if each in _NUMBERS else "exact") for each in columns
+    )
     return Question(name, shape, text, compared, rows)
 
 

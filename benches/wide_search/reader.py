@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelResponse,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -91,34 +90,52 @@ class Reader:
             request: The request's number in the conversation, from 1.
             tools: The tools that there are.
         """
-        seen = self._seen(messages, conversation)
+        seen = self._seen(messages)
+        has_table = "read_rows" in tools
         if self.flaws.has_stopped(conversation, request) or not tools:
-            if "read_rows" in tools and not seen.table:
-                return [TextPart(f"Row {seen.row}, {seen.noted} noted."), _READ]
-            return self._written(wanted, conversation, seen, whole=False)
+            return self._ended(wanted, conversation, seen, seen.row, has_table, whole=False)
         if wanted.of and (actions := [*self._list(wanted.of, seen, bool(wanted.columns))]):
             return self._called(actions, seen.row, seen.noted)
         names = _names(wanted, seen)
-        if not wanted.columns:
-            return [TextPart(json.dumps(names))]
+        row, actions = self._rows(names, wanted.columns, seen)
+        is_due = row - seen.noted >= _NOTED or row == len(names) > seen.noted
+        if has_table and is_due:
+            rows = [self._row(name, wanted, seen) for name in names[seen.noted : row]]
+            words = TextPart(f"Row {row}, {row} noted.")
+            return [words, ToolCallPart("note_rows", {"rows_": rows})]
+        if actions:
+            return self._called(actions, row, seen.noted)
+        return self._ended(wanted, conversation, seen, row, has_table, whole=True)
+
+    def _rows(
+        self, names: Sequence[str], columns: Sequence[str], seen: _Seen
+    ) -> tuple[int, list[tuple[str, str]]]:
+        """Return the first row that isn't done, and what to look up next, at most `calls`."""
         row, actions = seen.row, list[tuple[str, str]]()
         for number in range(row, len(names)):
-            found = self._next(names[number], wanted.columns, seen)
+            found = self._next(names[number], columns, seen)
             if not actions and found is None:
                 row = number + 1
             elif found is not None and found not in actions:
                 actions.append(found)
             if len(actions) >= self.calls:
                 break
-        if "note_rows" in tools and (row - seen.noted >= _NOTED or row == len(names) > seen.noted):
-            rows = [self._row(name, wanted, conversation, seen) for name in names[seen.noted : row]]
-            words = TextPart(f"Row {row}, {row} noted.")
-            return [words, ToolCallPart("note_rows", {"rows_": rows})]
-        if actions:
-            return self._called(actions, row, seen.noted)
-        if "read_rows" in tools and not seen.table:
+        return row, actions
+
+    def _ended(
+        self,
+        wanted: Wanted,
+        conversation: str,
+        seen: _Seen,
+        row: int,
+        has_table: bool,
+        *,
+        whole: bool,
+    ) -> Parts:
+        """Answer, after a look at the table where there is one."""
+        if has_table and not seen.table:
             return [TextPart(f"Row {row}, {seen.noted} noted."), _READ]
-        return self._written(wanted, conversation, seen, whole=True)
+        return self._written(wanted, conversation, seen, whole=whole)
 
     def _called(self, actions: Sequence[tuple[str, str]], row: int, noted: int) -> Parts:
         calls = [
@@ -134,7 +151,8 @@ class Reader:
             return
         register = f"Register of {of}, part "
         titles = [each for each in seen.titles.values() if each.text.startswith(register)]
-        if not titles:
+        # Where it has forgotten some of them, it searches again.
+        if len(titles) < seen.parts.get(of, 1):
             if f"Register of {of}" not in seen.searched:
                 yield "search", f"Register of {of}"
             return
@@ -144,9 +162,7 @@ class Reader:
             if title.page not in seen.opened:
                 yield "open", title.page
 
-    def _next(
-        self, name: str, columns: Sequence[str], seen: _Seen
-    ) -> tuple[str, str] | None:
+    def _next(self, name: str, columns: Sequence[str], seen: _Seen) -> tuple[str, str] | None:
         """Return what to look up next for a row; None when all is known or stands nowhere."""
         for column in columns:
             entity = name
@@ -183,9 +199,7 @@ class Reader:
                 return "open", title.page
         return ("open", fresh[0].page) if fresh else None
 
-    def _written(
-        self, wanted: Wanted, conversation: str, seen: _Seen, *, whole: bool
-    ) -> Parts:
+    def _written(self, wanted: Wanted, conversation: str, seen: _Seen, *, whole: bool) -> Parts:
         """Write the table; rows that it has not come to are left out of it."""
         names = _names(wanted, seen)
         if not wanted.columns:
@@ -195,7 +209,7 @@ class Reader:
         there = {row["name"]: row for row in rows}
         shown = names if whole or wanted.is_row else names[: seen.row + 1]
         for name in shown:
-            row = self._row(name, wanted, conversation, seen)
+            row = self._row(name, wanted, seen)
             if name not in there:
                 rows.append(row)
             elif not seen.table:
@@ -210,9 +224,7 @@ class Reader:
             for name, cell in row.items()
         }
 
-    def _row(
-        self, name: str, wanted: Wanted, conversation: str, seen: _Seen
-    ) -> dict[str, str]:
+    def _row(self, name: str, wanted: Wanted, seen: _Seen) -> dict[str, str]:
         row = {"name": name}
         for column in wanted.columns:
             entity = name
@@ -224,7 +236,7 @@ class Reader:
             row[column] = entity
         return row
 
-    def _seen(self, messages: Sequence[ModelMessage], conversation: str) -> _Seen:
+    def _seen(self, messages: Sequence[ModelMessage]) -> _Seen:
         seen = _Seen()
         queries: dict[str, str] = {}
         for message in messages:
@@ -234,14 +246,13 @@ class Reader:
                     if part.tool_name == "read_rows":
                         seen.table = str(part.content)
                     elif part.tool_name == "open":
-                        self._take_facts(str(part.content), conversation, seen)
+                        self._take_facts(str(part.content), seen)
                 elif isinstance(part, ToolCallPart) and part.tool_name == "search":
                     query = str(part.args_as_dict()["query"])
                     queries[part.tool_call_id] = query
                     seen.searched.add(query)
-                elif isinstance(part, TextPart) and isinstance(message, ModelResponse):
-                    if place := _PLACE.match(part.content):
-                        seen.row, seen.noted = int(place[1]), int(place[2])
+                elif isinstance(part, TextPart) and (place := _PLACE.match(part.content)):
+                    seen.row, seen.noted = int(place[1]), int(place[2])
         # A search whose result is forgotten has to be made again.
         seen.searched &= seen.by_query.keys()
         return seen
@@ -258,12 +269,12 @@ class Reader:
                 seen.lists.setdefault(of, {})[part] = names
                 seen.parts[of] = parts
 
-    def _take_facts(self, text: str, conversation: str, seen: _Seen) -> None:
+    def _take_facts(self, text: str, seen: _Seen) -> None:
         for fact in facts_in(text):
             place = (fact.name, fact.attribute)
             before = seen.facts.get(place)
             if before is None or before.at < fact.at:
-                value = self.flaws.read(fact.value, conversation, " ".join([*place, str(fact.at)]))
+                value = self.flaws.read(fact.value, " ".join([*place, str(fact.at)]))
                 seen.facts[place] = Fact(*place, value, fact.at)
 
 

@@ -127,9 +127,12 @@ def _patched(clock: VirtualClock) -> Generator[None]:
         with clock.work():
             return await run_sync(*args, **kwargs)
 
+    def now(_: run_clock.RunClock) -> float:
+        return clock.now
+
     with (
         patch.object(run_clock, "_wall", lambda: clock.now),
-        patch.object(run_clock.RunClock, "now", lambda _: clock.now),
+        patch.object(run_clock.RunClock, "now", now),
         patch.object(httpx.AsyncClient, "send", send_counted),
         patch.object(anyio.to_thread, "run_sync", run_sync_counted),
     ):

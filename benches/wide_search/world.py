@@ -76,7 +76,7 @@ class _Writer:
 
     def write(self, title: str, *sentences: str) -> None:
         """Put sentences among others that say nothing of them."""
-        fillers = self.rng.choices(_FILLERS, k=self.rng.randint(8, 14))
+        fillers: list[str] = self.rng.choices(_FILLERS, k=self.rng.randint(8, 14))
         for sentence in sentences:
             fillers.insert(self.rng.randint(1, len(fillers)), sentence)
         self.pages.append((title, " ".join(fillers)))
@@ -149,9 +149,7 @@ def _write_registers(writer: _Writer, trade: str, district: str, works: Sequence
         )
 
 
-def _write_works(
-    writer: _Writer, name: str, towns: Sequence[str], people: Iterator[str]
-) -> None:
+def _write_works(writer: _Writer, name: str, towns: Sequence[str], people: Iterator[str]) -> None:
     rng, facts = writer.rng, writer.facts
     profile: list[str] = []
     if rng.random() < 0.95:

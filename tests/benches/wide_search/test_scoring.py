@@ -24,9 +24,17 @@ COLUMNS = (Column("town"), Column("staff", "number_near"))
 PERFECT = Score(1.0, 1.0, 1.0)
 
 words = st.text("abcdefghij", min_size=1, max_size=6)
-rows = st.builds(lambda town, staff: {"town": town, "staff": str(staff)}, words, st.integers(1, 99))
-tables = st.dictionaries(words, rows, min_size=1, max_size=8).map(
-    lambda named: [{"name": name, **row} for name, row in named.items()]
+
+
+def named(rows: dict[str, tuple[str, int]]) -> list[dict[str, str]]:
+    """Return rows with their names."""
+    return [
+        {"name": name, "town": town, "staff": str(staff)} for name, (town, staff) in rows.items()
+    ]
+
+
+tables = st.dictionaries(words, st.tuples(words, st.integers(1, 99)), min_size=1, max_size=8).map(
+    named
 )
 shares = st.floats(0, 1)
 scores = st.lists(st.builds(Score, shares, shares, shares), min_size=1, max_size=5)
