@@ -27,6 +27,7 @@ BENCHES = (
     "patterns",
     "turns",
     "tools_table",
+    "wide_search",
     "engine",
     "like_steps",
     "inference",
