@@ -41,7 +41,7 @@ class Arm:
     Attributes:
         style: How the orchestrator plans; None for one agent, whose plan of one step is given.
         table: Whether the agent has a table to note rows in.
-        calls: The most calls that one answer of the agent makes.
+        calls: The most calls that one answer of a subagent makes.
         memory: Whether the run has a memory.
     """
 
@@ -60,6 +60,7 @@ ARMS = (
     Arm("fixed plan", "fixed"),
     Arm("fixed plan with waves", "waves"),
     Arm("for each", "for_each"),
+    Arm("for each, 8 calls an answer", "for_each", calls=8),
     Arm("turns", "turns"),
     Arm("turns and a warm memory", "turns", memory=True),
 )

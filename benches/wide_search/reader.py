@@ -111,16 +111,15 @@ class Reader:
         self, names: Sequence[str], columns: Sequence[str], seen: _Seen
     ) -> tuple[int, list[tuple[str, str]]]:
         """Return the first row that isn't done, and what to look up next, at most `calls`."""
-        row, actions = seen.row, list[tuple[str, str]]()
+        row, actions = seen.row, dict[tuple[str, str], None]()
         for number in range(row, len(names)):
-            found = self._next(names[number], columns, seen)
-            if not actions and found is None:
+            found = dict.fromkeys(self._next(names[number], columns, seen))
+            if not actions and not found:
                 row = number + 1
-            elif found is not None and found not in actions:
-                actions.append(found)
+            actions |= found
             if len(actions) >= self.calls:
                 break
-        return row, actions
+        return row, [*actions][: self.calls]
 
     def _ended(
         self,
@@ -162,17 +161,17 @@ class Reader:
             if title.page not in seen.opened:
                 yield "open", title.page
 
-    def _next(self, name: str, columns: Sequence[str], seen: _Seen) -> tuple[str, str] | None:
-        """Return what to look up next for a row; None when all is known or stands nowhere."""
+    def _next(self, name: str, columns: Sequence[str], seen: _Seen) -> Iterator[tuple[str, str]]:
+        """Yield what to look up next for each cell of a row that isn't known yet."""
         for column in columns:
             entity = name
             for attribute in hops(column):
                 if (action := self._look(entity, attribute, seen)) is not None:
-                    return action
+                    yield action
+                    break
                 if (fact := seen.facts.get((entity, attribute))) is None:
                     break
                 entity = fact.value
-        return None
 
     def _look(self, entity: str, attribute: str, seen: _Seen) -> tuple[str, str] | None:
         fact = seen.facts.get((entity, attribute))

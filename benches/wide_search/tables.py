@@ -26,7 +26,7 @@ from .world import make_world
 ALONE = "one agent"
 FASTER, BETTER = 4.5, 6.0
 """How many times shorter a run is to be, and by how many points of item F1 better."""
-_NAMES = ("for each", "turns", "turns and a warm memory")
+_NAMES = ("for each", "for each, 8 calls an answer", "turns", "turns and a warm memory")
 """The arms that the goals are for."""
 
 
@@ -169,7 +169,7 @@ def _goals(cells: Sequence[Cell]) -> str:
         )
         cost = _sum(flawed, lambda c: c.usd) / _sum(lone, lambda c: c.usd)
         lines.append(
-            f"| {name} | {_bold(f'{faster:.1f} ×', faster >= FASTER and same)} "
+            f"| {name} | {_bold(f'{faster:.2f} ×', faster >= FASTER and same)} "
             f"| {_bold(f'{points:+.1f}', points >= BETTER)} | {_bold(f'{cost:.2f}', cost <= 1)} |"
         )
     worse = beaten(cells)
@@ -177,7 +177,7 @@ def _goals(cells: Sequence[Cell]) -> str:
         f"{cell.arm} on {cell.question} ({cell.model})" for cell in worse if cell.arm in _NAMES
     )
     compared = sum(cell.arm != ALONE for cell in cells)
-    among = f" Of these three arms: {named}." if named else " None is of these three arms."
+    among = f" Of these arms: {named}." if named else " None is of these arms."
     return "\n".join(
         [
             "| Beside one agent | Oracle, makespan (goal: 4.5 × less) | Flawed, points of item F1 "

@@ -44,9 +44,9 @@ def test_what_costs_more_and_scores_lower_is_found() -> None:
 
 def test_a_figure_that_misses_its_goal_is_bold() -> None:
     slow = [ran(model, arm.name) for model in MODELS for arm in ARMS]
-    assert "| for each | **1.0 ×** | **+0.0** | 1.00 |" in section_of(cells_of(slow))
+    assert "| for each | **1.00 ×** | **+0.0** | 1.00 |" in section_of(cells_of(slow))
     fast = [
         each if each["arm"] == "one agent" else {**each, "seconds": 10.0, "usd": 2.0}
         for each in slow
     ]
-    assert "| for each | 10.0 × | **+0.0** | **2.00** |" in section_of(cells_of(fast))
+    assert "| for each | 10.00 × | **+0.0** | **2.00** |" in section_of(cells_of(fast))
