@@ -20,14 +20,25 @@ from wide_search.questions import Question, make_questions
 from wide_search.virtual_time import VirtualClock, run_in_virtual_time
 from wide_search.world import make_world
 
-__all__ = ["FLAWED", "MODELS", "SEED", "TRIALS"]
+__all__ = ["FLAWED", "MODELS", "SEED", "TRIALS", "VARIANTS"]
 
 SEED, EARLIER_SEED, TRIALS = 1, 2, 3
 FLAWED = Flaws(context=32_000, misreads=0.05, miscopies=0.005, tires=0.0002)
+
+
+def _trials(flaws: Flaws) -> tuple[Flaws, ...]:
+    return tuple(replace(flaws, seed=seed) for seed in range(1, TRIALS + 1))
+
+
 MODELS = {
     "oracle": (ORACLE,),
-    "flawed": tuple(replace(FLAWED, seed=seed) for seed in range(1, TRIALS + 1)),
+    "flawed": _trials(FLAWED),
+    "tireless": _trials(replace(FLAWED, tires=0.0)),
+    "weary": _trials(replace(FLAWED, tires=0.0007)),
 }
+VARIANTS = ("tireless", "weary")
+"""Models like the flawed one, that two arms alone are measured with."""
+COMPARED = ("one agent", "for each")
 
 
 async def measure(model: str, trials: Sequence[Flaws], clock: VirtualClock) -> None:
@@ -35,6 +46,8 @@ async def measure(model: str, trials: Sequence[Flaws], clock: VirtualClock) -> N
     world = make_world(SEED)
     corpus, questions = Corpus(world.pages), make_questions(world, SEED)
     for flaws, arm in product(trials, ARMS):
+        if model in VARIANTS and arm.name not in COMPARED:
+            continue
         if arm.memory:
             await _warm(arm, flaws, clock, _namespace(flaws))
         for question in questions:

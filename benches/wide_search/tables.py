@@ -18,7 +18,7 @@ from own_prefect import run_with_prefect
 
 from .arms import SLOTS
 from .corpus import OPEN_S, SEARCH_S
-from .measure import FLAWED, MODELS, SEED, TRIALS
+from .measure import FLAWED, MODELS, SEED, TRIALS, VARIANTS
 from .player import ANSWER_S, READ_S, USD, WRITTEN_S
 from .scoring import Score, avg_at, max_at
 from .world import make_world
@@ -82,10 +82,12 @@ def section_of(cells: Sequence[Cell]) -> str:
     return "\n\n".join(
         [
             _HEAD,
-            *(_totals(cells, model) for model in MODELS),
+            *(_totals(cells, model) for model in MODELS if model not in VARIANTS),
             _BY_SHAPE,
-            *(_by_shape(cells, model) for model in MODELS),
+            *(_by_shape(cells, model) for model in MODELS if model not in VARIANTS),
             _goals(cells),
+            _VARIANTS,
+            *(_totals(cells, model) for model in VARIANTS),
         ]
     )
 
@@ -220,5 +222,10 @@ stops with a probability of {FLAWED.tires:g} n. That was set such that one agent
 that Kimi K2.5's report has for one agent on WideSearch, on the wide and mixed questions. It has
 {TRIALS} trials: scores are Avg@{TRIALS}, the best of each question is Max@{TRIALS}. Makespan,
 dollars, tokens and requests are sums over the questions."""
+
+_VARIANTS = f"""\
+What of it is due to how soon the flawed model tires? The *tireless* one never does. The *weary* one
+stops with a probability of {MODELS["weary"][0].tires:g} n, with which one agent comes near 72.7 on
+all eight questions, and not on the wide and mixed ones alone. All else is as before."""
 
 _BY_SHAPE = "Item F1, makespan and cents of each question:"
