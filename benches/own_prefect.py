@@ -83,17 +83,18 @@ class OwnServer:
         self._process = None
 
 
-def run_with_prefect(script: str) -> str:
+def run_with_prefect(script: str, *arguments: str) -> str:
     """Run a script of the benches in a process of its own, beside a fresh server; its output.
 
-    What it measures is then its own: no settings of the user's, no threads of other benches.
+    It gets the argument `--here` and those that are named. What it measures is then its own: no
+    settings of the user's, no threads of other benches.
     """
     with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home:
         server = OwnServer(Path(home))
         try:
             server.start()
             return subprocess.run(
-                [sys.executable, script, "--here"],
+                [sys.executable, script, "--here", *arguments],
                 env=server.environment,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -31,6 +31,7 @@ BENCHES = (
     "patterns",
     "turns",
     "tools_table",
+    "wide_search",
     "engine",
     "like_steps",
     "inference",

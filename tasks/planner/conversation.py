@@ -126,7 +126,11 @@ the outputs of the assignments in `depends_on`, and nothing else: put everything
 into the prompt, names, numbers and formats included. `depends_on` has the 1-based positions of
 earlier assignments whose output is really read; assignments on different things depend on
 nothing. Where the results belong together, let a last assignment join them. Don't ask the same
-thing twice. A simple objective is one assignment.
+thing twice.
+
+One assignment is enough for a simple objective, and for what one agent finds with a few calls of
+tools: two or three things, the figures of one page, one chain of look-ups in which each needs the
+one before. Each further assignment costs a request, and reads again what another one has read.
 
 output: what an assignment produces, and what of it the objective settles: example calls of code
 with their values, a JSON Schema, headings, bounds on words, a form. All of it is checked, and an

@@ -117,15 +117,20 @@ class EarlierStep(Frozen):
     """A step of an earlier plan as its last attempt had it.
 
     Attributes:
+        prompt: What was asked; of a step that was for each, what one of its items was asked.
         needs: The steps whose outputs it read.
+        items: How many items it was done for; 0 where it wasn't for each.
+        attempts: How often it was tried; of several items, the most that one of them took.
         work_s: Seconds that all its attempts worked.
-        failed: What its last attempt failed of; None if that succeeded or was kept.
+        failed: What its last attempt failed of, or that of one of its items; None if all succeeded
+            or were kept.
     """
 
     id: str
     agent: str
     prompt: str
     needs: tuple[str, ...] = ()
+    items: int = 0
     attempts: int = 1
     work_s: float = 0.0
     failed: Category | None = None

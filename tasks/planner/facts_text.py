@@ -51,6 +51,8 @@ _CHARS = 200
 _STATUSES = ("completed", "partial", "failed", "unfinished")
 _STEP = re.compile(r"S[1-9][0-9]{0,3}")
 """A plan's step. An imported memory may have anything, and these names are shown unquoted."""
+_ATTEMPTED = re.compile(rf"({_STEP.pattern})(?:\[([0-9.]{{1,40}})\])?(?:r[0-9]{{1,6}})?")
+"""What is tried of a plan's step: itself, an instance, a round."""
 _ENDS_WELL = ("KEEP", "SKIP")
 """What lets a plan go on after a step's last attempt failed."""
 
@@ -60,11 +62,11 @@ _PLAIN_QUOTES = str.maketrans("“”", "''")
 
 def earlier_plan(episodes: Iterable[Episode], similarity: float = 1.0) -> EarlierPlan | None:
     """Return the plan of a run by its attempts, in any order; None without any."""
-    known = [episode for episode in episodes if _STEP.fullmatch(episode.step)]
-    ordered = sorted(known, key=lambda episode: (_number(episode.step), episode.attempt))
+    known = [episode for episode in episodes if _ATTEMPTED.fullmatch(episode.step)]
+    ordered = sorted(known, key=lambda each: (_number(_root(each.step)), each.attempt, each.step))
     if not ordered:
         return None
-    tries = [[*group] for _, group in groupby(ordered, key=lambda episode: episode.step)]
+    tries = [[*group] for _, group in groupby(ordered, key=lambda episode: _root(episode.step))]
     steps = [_step(attempts) for attempts in tries]
     tried = {step.id for step in steps}
     planned = {name for episode in ordered for name in _steps_of(episode.downstream)}
@@ -100,17 +102,24 @@ def _rank(plan: EarlierPlan) -> tuple[object, ...]:
 
 
 def _step(attempts: Sequence[Episode]) -> EarlierStep:
-    last = attempts[-1]
-    ended_well = last.succeeded or last.decision in _ENDS_WELL
+    ends = {attempt.step: attempt for attempt in attempts}
+    bad = [end for end in ends.values() if not end.succeeded and end.decision not in _ENDS_WELL]
+    last = bad[0] if bad else attempts[-1]
+    items = {found[2] for name in ends if (found := _ATTEMPTED.fullmatch(name))} - {None}
     return EarlierStep(
-        id=last.step,
+        id=_root(last.step),
         agent=one_line(last.persona, 80),
         prompt=one_line(last.prompt, _CHARS),
         needs=_steps_of(last.upstream)[:_MOST_STEPS],
-        attempts=len(attempts),
+        items=len(items),
+        attempts=max(attempt.attempt for attempt in attempts) if items else len(attempts),
         work_s=sum(attempt.duration_s for attempt in attempts),
-        failed=None if ended_well else last.category,
+        failed=bad[0].category if bad else None,
     )
+
+
+def _root(attempted: str) -> str:
+    return attempted.partition("[")[0].partition("r")[0]
 
 
 def _status(
@@ -302,7 +311,8 @@ def _step_line(step: EarlierStep, prompt_chars: int) -> str:
     needs = f" <- {_some(step.needs)}" if step.needs else ""
     tries = f"{plural(step.attempts, 'attempt')}, " if step.attempts > 1 else ""
     agent, prompt = quote(step.agent, _NAME_CHARS), quote(step.prompt, prompt_chars)
-    return f"  {step.id} {agent}: {prompt}{needs} ({tries}{duration(step.work_s)})"
+    items = f", for each of {step.items}" if step.items else ""
+    return f"  {step.id} {agent}: {prompt}{items}{needs} ({tries}{duration(step.work_s)})"
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:

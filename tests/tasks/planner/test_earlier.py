@@ -7,7 +7,7 @@ from typing import Any
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode
 from prefect_swarm.tasks.planner.facts import EarlierPlan
-from prefect_swarm.tasks.planner.facts_text import best_plans, earlier_plan
+from prefect_swarm.tasks.planner.facts_text import best_plans, earlier_plan, plan_lines
 
 
 def attempt(step: str, number: int = 1, **fields: Any) -> Episode:
@@ -51,6 +51,36 @@ def test_a_step_is_as_its_last_attempt_had_it() -> None:
     ]
     assert (plan.status, plan.makespan_s, plan.steps[0].work_s) == ("completed", 15.0, 4.0)
     assert plan.steps[1].needs == ("S2",)
+
+
+def test_a_step_that_was_for_each_is_one_step_with_the_number_of_its_items() -> None:
+    plan = read(
+        attempt("S1"),
+        *(attempt(f"S2[{n}]", prompt=f"fill row {n}", upstream=("S1",)) for n in range(1, 17)),
+        failed("S2[17]", upstream=("S1",)),
+        attempt("S2[17]", 2, prompt="fill row 17", upstream=("S1",)),
+        attempt("S3", upstream=("S2",)),
+    )
+    assert [(step.id, step.items, step.needs) for step in plan.steps] == [
+        ("S1", 0, ()),
+        ("S2", 17, ("S1",)),
+        ("S3", 0, ("S2",)),
+    ]
+    assert (plan.status, plan.steps[1].attempts) == ("completed", 2)
+    assert "fill row" in (lines := plan_lines(plan, most_steps=12, prompt_chars=80))
+    assert ", for each of 17 <- S1 (2 attempts, " in lines
+
+
+def test_a_step_of_which_an_item_failed_has_failed() -> None:
+    plan = read(attempt("S1[1]"), failed("S1[2]"), attempt("S1[3]"), attempt("S2"))
+    assert (plan.status, plan.steps[0].failed) == ("partial", Category.LOGIC)
+
+
+def test_rounds_are_attempts_at_their_step() -> None:
+    plan = read(attempt("S1r1"), attempt("S1r2", prompt="once more"))
+    assert [(step.id, step.prompt, step.attempts) for step in plan.steps] == [
+        ("S1", "once more", 2)
+    ]
 
 
 def test_how_a_run_ended_follows_from_its_steps() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prefect_swarm.errors import InputError, NoPlanError, PlanError
 from prefect_swarm.plan.task_ir import Example, PlanRules
-from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
+from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft, instructions
 from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from pydantic_ai.exceptions import ModelAuthenticationError, ModelRequestRejectedError
 from pydantic_ai.messages import (
@@ -103,6 +103,12 @@ def test_an_answer_that_is_no_structure_is_a_plan_error_with_the_text() -> None:
     with pytest.raises(PlanError) as caught:
         _draft(COMPARE, model)
     assert caught.value.text == "Just drink tea."
+
+
+def test_planners_are_told_when_one_assignment_is_enough() -> None:
+    how = " ".join(instructions(PlanRules()).split())
+    assert "One assignment is enough for a simple objective" in how
+    assert "one chain of look-ups in which each needs the one before" in how
 
 
 def test_gates_that_exist_are_told_and_others_refused() -> None:
