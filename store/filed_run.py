@@ -86,6 +86,7 @@ class FiledRun(RunFiles):
     left, `calls/` the journals of calls of tools, `begun/` once more which of them were begun,
     `python/` what calls of Python go on from, `questions/`, `answers/` and `forms/` what a person
     was asked and decided, `events.jsonl` what happened, `accounts.jsonl` what calls took,
+    `answered/` and `starts/` what attempts came to on other machines and where they were begun,
     `again.json` how often steps were begun again, `result.json` the result.
     """
 
@@ -106,6 +107,14 @@ class FiledRun(RunFiles):
     @abstractmethod
     def is_executed(self) -> bool:
         """Say whether a process executes the run."""
+
+    @abstractmethod
+    def token(self) -> int:
+        """Return what names who executes the run, if it is this process."""
+
+    @abstractmethod
+    def take_part(self, token: int, key: str, place: str) -> AbstractContextManager[None]:
+        """Work on an attempt for the process that executes the run."""
 
     @abstractmethod
     def texts(self) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +13,7 @@ from ..errors import RunDamagedError, RunNotFoundError
 from ..settings import home
 from ..untrusted.folder import MOST_BYTES, MOST_TEXT_BYTES, FolderReader, read_file
 from ..untrusted.opening import is_plain_name
+from .attempt import Start
 from .event_log import EventLog, EventReader, events_of_kinds, last_event, opened_log
 from .events import RunEvent
 from .filed_run import FiledRun
@@ -115,6 +116,18 @@ class RunFolder(FolderReader, FiledRun):
     def is_executed(self) -> bool:
         """Say whether a process of this machine holds the run's lock."""
         return is_locked(self)
+
+    def token(self) -> int:
+        """Return 0: nothing that is written is refused."""
+        return 0
+
+    @contextmanager
+    def take_part(self, token: int, key: str, place: str) -> Generator[None]:  # noqa: ARG002
+        """Note where an attempt was begun; its folder is here, or it isn't."""
+        if not self.has_started():
+            raise RunNotFoundError(f"There is no folder {self.folder}.")
+        self.write_record("start", Start(place=place, at=time.time()), key)
+        yield
 
     def running_s(self) -> float | None:
         """Return the seconds since who holds the run's lock took it; None if nobody does."""
