@@ -109,11 +109,15 @@ class Start(Frozen):
 
     Attributes:
         place: The worker that works on it.
+        sent: What it was sent as by the process that executes the run.
+        number: How often that was begun by then.
         mark: Tells this start from others of the attempt; "" where nothing goes by it.
     """
 
     place: str
     at: Moment
+    sent: str = ""
+    number: Count = 1
     mark: str = ""
 
 

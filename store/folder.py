@@ -13,7 +13,6 @@ from ..errors import RunDamagedError, RunNotFoundError
 from ..settings import home
 from ..untrusted.folder import MOST_BYTES, MOST_TEXT_BYTES, FolderReader, read_file
 from ..untrusted.opening import is_plain_name
-from .attempt import Start
 from .event_log import EventLog, EventReader, events_of_kinds, last_event, opened_log
 from .events import RunEvent
 from .filed_run import FiledRun
@@ -122,12 +121,17 @@ class RunFolder(FolderReader, FiledRun):
         return 0
 
     @contextmanager
-    def take_part(self, token: int, key: str, place: str) -> Generator[None]:  # noqa: ARG002
+    def take_part(
+        self,
+        token: int,  # noqa: ARG002 - nothing is refused by it
+        key: str,
+        place: str,
+        sent: str = "",
+    ) -> Generator[int]:
         """Note where an attempt was begun; its folder is here, or it isn't."""
         if not self.has_started():
             raise RunNotFoundError(f"There is no folder {self.folder}.")
-        self.write_record("start", Start(place=place, at=time.time()), key)
-        yield
+        yield self.write_start(key, place, sent)
 
     def running_s(self) -> float | None:
         """Return the seconds since who holds the run's lock took it; None if nobody does."""

@@ -7,13 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from time import time
 from typing import Any
 from uuid import uuid4
 
 from ..errors import RunDamagedError, RunNotFoundError
 from ..untrusted.opening import is_plain_name
-from .attempt import Start
 from .event_log import EventLog, from_line
 from .events import FinishedEvent, RunEvent
 from .filed_run import FiledRun
@@ -187,15 +185,15 @@ class PostgresRun(FiledRun):
         return lease.token if lease else 0
 
     @contextmanager
-    def take_part(self, token: int, key: str, place: str) -> Generator[None]:
+    def take_part(self, token: int, key: str, place: str, sent: str = "") -> Generator[int]:
         """Write under another process's lease; the attempt's file says who may."""
         if not self._rows(_EXISTS):
             raise RunNotFoundError(f"There is no run {self.name} in {self.server}.")
         mark = uuid4().hex
         with lease_part(self.server, self.name, token):
-            self.write_record("start", Start(place=place, at=time(), mark=mark), key)
+            number = self.write_start(key, place, sent, mark)
         with lease_part(self.server, self.name, token, name_of("start", key), mark):
-            yield
+            yield number
 
     def running_s(self) -> float | None:
         """Return the seconds since who executes the run began to; None if nobody does."""

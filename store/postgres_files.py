@@ -26,7 +26,7 @@ _BY_OWNER = "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND token = %(token)s F
 _BY_START = (
     "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND token = %(token)s AND EXISTS "
     "(SELECT 1 FROM @.files f where f.run_id = %(run)s AND f.name = %(start)s "
-    "AND position(%(mark)s in f.data) > 0) FOR SHARE"
+    "AND position(%(begun)s in f.data) > 0) FOR SHARE"
 )
 _BY_NOBODY = (
     "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND (owner IS NULL OR lease_until < now()) "
@@ -190,7 +190,7 @@ class PostgresFiles:
         filled = {**values, "run": self.run_id, "name": name, "token": lease and lease.token}
         if lease is not None and lease.start:
             who = _BY_START
-            filled |= {"start": lease.start, "mark": lease.mark}
+            filled |= {"start": lease.start, "begun": lease.mark}
         for _ in range(2):
             statement = _statement(who, action, is_synced=is_synced)
             repeated = _statement(who, again, is_synced=is_synced) if again else ""

@@ -228,8 +228,12 @@ class RunStore(Protocol):
         """Return what names who executes the run, if it is this process; 0 where nothing does."""
         ...
 
-    def take_part(self, token: int, key: str, place: str) -> AbstractContextManager[None]:
+    def take_part(
+        self, token: int, key: str, place: str, sent: str = ""
+    ) -> AbstractContextManager[int]:
         """Work on an attempt for the process that executes the run, and write in its name.
+
+        Yields how often that was begun for what it was sent as, this time included.
 
         What the code inside writes is refused from the moment at which another process executes
         the run, or the attempt is begun once more; a folder refuses nothing.
@@ -238,6 +242,7 @@ class RunStore(Protocol):
             token: That process's.
             key: The attempt's cache key.
             place: Where it is worked on, for a person.
+            sent: What it was sent as; another name begins to count anew.
 
         Raises:
             RunNotFoundError: The run isn't kept where this process looks for it.

@@ -20,7 +20,9 @@ START_S = 10.0
 PATIENCE_S = 60.0
 """How long a scheduler that was there is waited for, and a worker for work."""
 _PAUSE_S = 0.5
-_CALL_S = 30.0
+_CALL_S = 120.0
+"""How long a call may take: the first on a worker imports Prefect and the models."""
+_LOOK_S = 30.0
 _SCHEME = "dask:"
 
 _logger = logging.getLogger("prefect_swarm.cluster")
@@ -91,7 +93,7 @@ class Cluster:
     async def workers(self) -> dict[str, KnownWorker]:
         """Return the workers that there are, by their addresses."""
         client = await self.client()
-        async with asyncio.timeout(_CALL_S):
+        async with asyncio.timeout(_LOOK_S):
             found: Any = await client.scheduler.identity(n_workers=-1)
         return {
             address: KnownWorker(str(worker["name"]), dict(worker.get("resources") or {}))
@@ -99,11 +101,22 @@ class Cluster:
         }
 
     async def call(self, function: Callable[..., Any], *args: Any, worker: str = "") -> Any:
-        """Call something on a worker, or on all: what it returns, or the error, by worker."""
+        """Call something on a worker, or on all: what it returns, or the error, by worker.
+
+        Raises:
+            ClusterError: The scheduler is away, or a worker doesn't answer.
+        """
         client = await self.client()
         workers = [worker] if worker else None
-        async with asyncio.timeout(_CALL_S):
-            return await client.run(function, *args, workers=workers, on_error="return")
+        try:
+            async with asyncio.timeout(_CALL_S):
+                return await client.run(function, *args, workers=workers, on_error="return")
+        except TimeoutError:
+            raise ClusterError(
+                f"Workers of the Dask cluster at {self.address} didn't answer within "
+                f"{_CALL_S:.0f} s.",
+                "Look into their logs, or end those that hang.",
+            ) from None
 
     def is_lost(self, error: Exception) -> bool:
         """Say whether an error is that the scheduler went away."""

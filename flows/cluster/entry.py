@@ -40,12 +40,12 @@ async def attempt(work: str) -> str:
         working.cancel()
 
 
-async def describe(setup: str, dask_worker: Any = None) -> str:
+async def describe(setup: str) -> str:
     """Return what keeps this worker from working on a run's attempts; "" if nothing does."""
     if problem := _other_version(json.loads(setup)["version"]):
         return problem
     host: Any = await _host()
-    return await asyncio.to_thread(host.problem_of, setup, str(dask_worker.name))
+    return await asyncio.to_thread(host.problem_of, setup)
 
 
 async def reply(topic: str, key: str, number: int, problem: str, fix: str) -> None:

@@ -24,11 +24,13 @@ from ..options import SwarmOptions, TierOptions
 from . import connection, entry
 from .connection import Cluster, KnownWorker, scheduler_of
 from .payload import (
+    MOST_STARTS,
     Answered,
     Began,
     Failed,
     Inspected,
     Lacks,
+    Lost,
     Message,
     Outcome,
     RunSetup,
@@ -44,8 +46,6 @@ from .remote import Need, Remote
 
 __all__ = ["DaskExecutor", "executor_of_run"]
 
-MOST_STARTS = 2
-"""How often an attempt is begun; a worker that is lost after the last of them is one too many."""
 _MOST_TRIES = 12
 _LOOK_S = 1.0
 _READ = 1 << 16
@@ -160,11 +160,16 @@ class DaskExecutor:
         remote = Remote(need, current_task(), current_request())
         streaming = remote.request.streaming
         streams = (streaming.of_providers, streaming.of_calls) if streaming else None
+        work = Work(
+            version=self._setup.version,
+            key="",
+            sent=uuid4().hex[:12],
+            setup=self._setup,
+            streams=streams,
+            **asked,
+        )
         for number in range(1, _MOST_TRIES + 1):
-            work = Work(
-                version=self._setup.version, key="", setup=self._setup, streams=streams, **asked
-            )
-            remote.key = f"{work.name}.{self._setup.token}.{self._setup.topic[-12:]}.{number}"
+            remote.key = f"{work.name}.{self._setup.token}.{work.sent}.{number}"
             outcome = await self._sent(work.model_copy(update={"key": remote.key}), remote)
             match outcome:
                 case None:
@@ -172,6 +177,8 @@ class DaskExecutor:
                 case Lacks():
                     remote.starts -= remote.worker == outcome.address
                     self._note_lack(need.what, outcome.address, outcome.what, outcome.worker)
+                case Lost():
+                    raise _lost(remote.key)
                 case Taken() | Failed():
                     raise ClusterError(f"Worker {outcome.worker}: {outcome.problem}")
                 case _:
@@ -347,8 +354,6 @@ class DaskExecutor:
     def _handle(self, message: Message, remote: Remote, worker: str) -> None:
         if isinstance(message, Began):
             remote.begin(worker)
-            if remote.starts > MOST_STARTS:
-                remote.end(_lost(message.key))
             return
         if worker != remote.worker:
             return  # One that was given up may still go on.

@@ -14,6 +14,7 @@ from ...tasks.inspection import Inspection
 from ...tasks.subagent.request import SubagentRequest, SubagentResult
 
 __all__ = [
+    "MOST_STARTS",
     "Answered",
     "Began",
     "Called",
@@ -21,6 +22,7 @@ __all__ = [
     "Found",
     "Inspected",
     "Lacks",
+    "Lost",
     "Message",
     "Messages",
     "Outcome",
@@ -37,6 +39,10 @@ __all__ = [
     "write_messages",
     "write_outcome",
 ]
+
+
+MOST_STARTS = 2
+"""How often an attempt is begun; a worker that is lost after the last of them is one too many."""
 
 
 class RunSetup(Frozen):
@@ -63,12 +69,14 @@ class Work(Frozen):
     Attributes:
         version: Of this package, once more: a worker with another one reads nothing else.
         key: Dask's, which is another one each time that it is sent.
+        sent: What is counted by how often it is begun.
         streams: Whether providers are asked to stream, and whether the arguments of calls are
             passed on, too; None where nobody reads what models write.
     """
 
     version: str
     key: str
+    sent: str
     setup: RunSetup
     request: SubagentRequest | None = None
     inspection: Inspection | None = None
@@ -124,6 +132,13 @@ class Taken(Frozen):
     problem: str
 
 
+class Lost(Frozen):
+    """So many workers were lost that worked on it, and this one doesn't begin any more."""
+
+    kind: Literal["lost"] = "lost"
+    worker: str
+
+
 class Failed(Frozen):
     """Something broke that is no result."""
 
@@ -132,7 +147,7 @@ class Failed(Frozen):
     problem: str
 
 
-Outcome = Answered | Inspected | WaitsForPerson | Lacks | Taken | Failed
+Outcome = Answered | Inspected | WaitsForPerson | Lacks | Taken | Lost | Failed
 _OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Annotated[Outcome, Discriminator("kind")])
 
 

@@ -45,6 +45,7 @@ from ..options import SwarmOptions, stored_options
 from ..preflight import LISTING_S, most_at_once, toolsets_of_run
 from .outbox import Outbox
 from .payload import (
+    MOST_STARTS,
     Answered,
     Began,
     Called,
@@ -52,6 +53,7 @@ from .payload import (
     Found,
     Inspected,
     Lacks,
+    Lost,
     Outcome,
     RunSetup,
     Said,
@@ -144,19 +146,16 @@ class Host:
         """
         return asyncio.run_coroutine_threadsafe(self._done(work, worker), self._loop)
 
-    def problem_of(self, setup: str, worker: str) -> str:
+    def problem_of(self, setup: str) -> str:
         """Return why a run's attempts can't be worked on here; "" if they can, as far as it shows.
 
         Args:
             setup: A `RunSetup`, as JSON.
-            worker: The worker's name.
         """
         asked = RunSetup.model_validate_json(setup)
         try:
-            with open_run(asked.run).take_part(asked.token, "worker", worker):
-                return ""
-        except RunNotFoundError as error:
-            return _no_store(error)
+            run = open_run(asked.run)
+            return "" if run.has_started() else _no_run(run.run_id)
         except SwarmError as error:
             return str(error)
 
@@ -233,28 +232,44 @@ async def _worked_on(work: Work, run: _OpenRun, worker: str) -> Outcome:
     outbox.put(Began(key=work.key))
     outbox.flush()
     try:
-        with store.take_part(work.setup.token, work.name, worker):
+        await _check(work, run, store)
+        with store.take_part(work.setup.token, work.name, worker, work.sent) as number:
+            if number > MOST_STARTS:
+                return Lost(worker=worker)
             if work.inspection is not None:
                 return await _inspected(work, work.inspection, run)
             assert work.request is not None  # noqa: S101 - one of the two is there
             return await _answered(work, work.request, run, store)
-    except RunNotFoundError as error:
-        raise _LacksError(_no_store(error)) from None
+    except RunNotFoundError:
+        raise _LacksError(_no_run(store.run_id)) from None
     except StorageError as error:
         raise _LacksError(str(error)) from None
     finally:
         outbox.end(work.key)
 
 
-def _no_store(error: RunNotFoundError) -> str:
-    return f"the run: {error.problem} It looks in {place_of_runs()}"
+def _no_run(run_id: str) -> str:
+    return f"run {run_id}, which it looks for in {place_of_runs()}"
+
+
+async def _check(work: Work, run: _OpenRun, store: RunStore) -> None:
+    """Check that what the work needs is here.
+
+    Raises:
+        _LacksError: It isn't.
+    """
+    for name in filter(is_required, work.inspection.gates if work.inspection else ()):
+        gate = gate_name(name)
+        await run.check(f"gate {gate}", partial(_check_gate, gate))
+    if (request := work.request) is None:
+        return
+    model = f"model {request.model} of {request.tier}"
+    await run.check(model, partial(_check_model, request.model, request.tier, run.options))
+    for name in request.tools:
+        await run.check(f"toolset {name}", partial(_check_toolset, name, run.catalogue, store))
 
 
 async def _inspected(work: Work, inspection: Inspection, run: _OpenRun) -> Outcome:
-    for name in filter(is_required, inspection.gates):
-        gate = gate_name(name)
-        await run.check(f"gate {gate}", partial(_check_gate, gate))
-
     def handle(result: GateResult) -> None:
         run.outbox.put(Found(key=work.key, result=result))
 
@@ -274,10 +289,6 @@ async def _answered(
 ) -> Outcome:
     if (stored := await asyncio.to_thread(stored_answer, store, work.name)) is not None:
         return Answered(result=stored.result, taken=stored.taken)
-    model = f"model {request.model} of {request.tier}"
-    await run.check(model, partial(_check_model, request.model, request.tier, run.options))
-    for name in request.tools:
-        await run.check(f"toolset {name}", partial(_check_toolset, name, run.catalogue, store))
     key, outbox = work.key, run.outbox
     budget = AttemptBudget(partial(outbox.extend, key))
     outbox.budgets[key] = budget

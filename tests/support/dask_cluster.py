@@ -12,8 +12,9 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-__all__ = ["DaskCluster", "DaskWorker", "dask_cluster"]
+__all__ = ["DaskCluster", "DaskWorker", "dask_cluster", "executing"]
 
 _START_S = 60.0
 _WARNINGS = "ignore"
@@ -79,6 +80,7 @@ class DaskCluster:
             **os.environ,
             "PREFECT_HOME": str(home / "prefect"),
             "PREFECT_INTEGRATIONS_SWARM_HOME": str(home / "swarm"),
+            "PYTHONPATH": str(Path(__file__).parent),
             "PYTHONWARNINGS": _WARNINGS,
             **variables,
         }
@@ -113,7 +115,7 @@ def dask_cluster(folder: Path, port: int = 0) -> Generator[DaskCluster]:
         *("--scheduler-file", str(file)),
         environment={**os.environ, "PYTHONWARNINGS": _WARNINGS},
     ) as process:
-        _wait(file.exists, process, log)
+        _wait(lambda: file.exists() and file.read_bytes().endswith(b"}"), process, log)
         address = json.loads(file.read_text("utf-8"))["address"]
         cluster = DaskCluster(address, folder, process)
         try:
@@ -146,3 +148,8 @@ def _wait(is_so: Callable[[], bool], process: subprocess.Popen[bytes], log: Path
         if process.poll() is not None or time.monotonic() > end:
             raise RuntimeError(f"it did not start: {log.read_text('utf-8')}")
         time.sleep(0.05)
+
+
+def executing(dask_worker: Any = None) -> int:
+    """Return how much a worker works on; for `Client.run`."""
+    return len(dask_worker.state.executing)
