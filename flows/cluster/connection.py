@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from ...errors import ClusterError, InputError
 from . import entry
 
-__all__ = ["PATIENCE_S", "START_S", "Cluster", "KnownWorker", "scheduler_of"]
+__all__ = ["PATIENCE_S", "START_S", "Cluster", "KnownWorker", "describe_cluster", "scheduler_of"]
 
 START_S = 10.0
 """How long a scheduler is waited for that was never there, and then a first worker."""
@@ -179,6 +180,23 @@ class Cluster:
     def _receive(self, event: tuple[float, Any]) -> None:
         _, text = event
         self._handle(str(text))
+
+
+async def describe_cluster(executor: str) -> tuple[str, dict[str, str]]:
+    """Return the version of this package here, and on each worker of a cluster by its name.
+
+    Raises:
+        ClusterError: The scheduler can't be reached.
+        InputError: `distributed` is not installed.
+    """
+    cluster = Cluster(scheduler_of(executor), f"doctor-{uuid4().hex[:12]}", lambda _: None)
+    try:
+        await cluster.open()
+        workers = await cluster.workers()
+        found: Mapping[str, object] = await cluster.call(entry.own_version) if workers else {}
+    finally:
+        await cluster.close()
+    return entry.own_version(), {workers[each].name: str(found[each]) for each in found}
 
 
 async def _close(client: Any) -> None:

@@ -133,8 +133,9 @@ class TestWithADatabase:
         cluster.worker("oak")
         cluster.worker("elm", "--resources", "gpu=1")
         options = {"executor": cluster.executor, "tiers": {"worker": {"resource": "gpu"}}}
+        chain = plan_of(*({"id": f"S{n}", "depends_on": [f"S{n - 1}"][: n - 1]} for n in (1, 2, 3)))
         with serving(about) as server:
-            result = run_at(server, PLAN, **options)
+            result = run_at(server, chain, **options)
         assert result.status == "completed"
         assert set(places(the_run())) == {"elm"}
 
