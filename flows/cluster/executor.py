@@ -39,7 +39,7 @@ from .payload import (
     WaitsForPerson,
     Wants,
     Work,
-    read_messages,
+    read_batch,
     read_outcome,
 )
 from .remote import Need, Remote
@@ -341,7 +341,7 @@ class DaskExecutor:
 
     def _receive(self, text: str) -> None:
         try:
-            messages = read_messages(text)
+            messages = read_batch(text)
             for message in messages.items:
                 if (remote := self._remotes.get(message.key)) is not None:
                     self._handle(message, remote, messages.worker)

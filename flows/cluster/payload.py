@@ -24,7 +24,7 @@ __all__ = [
     "Lacks",
     "Lost",
     "Message",
-    "Messages",
+    "MessageBatch",
     "Outcome",
     "RunSetup",
     "Said",
@@ -34,9 +34,9 @@ __all__ = [
     "WaitsForPerson",
     "Wants",
     "Work",
-    "read_messages",
+    "read_batch",
     "read_outcome",
-    "write_messages",
+    "write_batch",
     "write_outcome",
 ]
 
@@ -224,18 +224,18 @@ class Wants(_Of):
 Message = Began | Said | Called | Waits | Found | Took | Wants
 
 
-class Messages(Frozen):
+class MessageBatch(Frozen):
     """Messages of a worker, by its address, in their order."""
 
     worker: str
     items: tuple[Annotated[Message, Discriminator("kind")], ...] = Field(default=())
 
 
-def read_messages(text: str) -> Messages:
+def read_batch(text: str) -> MessageBatch:
     """Return messages of a worker."""
-    return Messages.model_validate_json(text)
+    return MessageBatch.model_validate_json(text)
 
 
-def write_messages(messages: Messages) -> str:
+def write_batch(messages: MessageBatch) -> str:
     """Return them as JSON."""
     return messages.model_dump_json()

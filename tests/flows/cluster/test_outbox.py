@@ -14,7 +14,7 @@ from prefect_swarm.flows.cluster.payload import (
     Said,
     Took,
     Wants,
-    read_messages,
+    read_batch,
 )
 from prefect_swarm.store.attempt import ToolCall, Usage
 from prefect_swarm.tasks.context import AttemptBudget
@@ -31,7 +31,7 @@ class Line:
         self.outbox = Outbox("tcp://oak", self._send)
 
     def _send(self, text: str) -> None:
-        self.sent += read_messages(text).items
+        self.sent += read_batch(text).items
 
     @property
     def text(self) -> str:
