@@ -14,6 +14,7 @@ __all__ = [
     "ApprovalNeededError",
     "BudgetExceededError",
     "Category",
+    "ClusterError",
     "ContextTooSmallError",
     "EarlyAbortError",
     "EmptyOutputError",
@@ -326,6 +327,12 @@ class StorageError(SwarmError):
 
 class ServerError(SwarmError):
     """The Prefect server can't be reached."""
+
+    category = Category.INFRASTRUCTURE
+
+
+class ClusterError(SwarmError):
+    """A Dask cluster can't be reached, has no worker for an attempt, or lost those that it had."""
 
     category = Category.INFRASTRUCTURE
 

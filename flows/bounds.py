@@ -83,6 +83,11 @@ class Ledger:
         self._before_s = self.accounts.elapsed_s
 
     @property
+    def is_resumed(self) -> bool:
+        """Whether an earlier process of the run made calls."""
+        return bool(self.accounts.settled or self.accounts.open_bookings)
+
+    @property
     def spent(self) -> Amount:
         """What all calls took so far, whichever process made them."""
         return self.accounts.spent

@@ -26,7 +26,8 @@ from ..plan.review import Reviewer
 from ..store.attempt import excerpt
 from ..store.events import EventSink, GateEvent, TextEvent
 from ..tasks.context import task_context
-from ..tasks.gates import LOST, Inspection, Verdicts, gates, inspect
+from ..tasks.gates import LOST, gates, inspect
+from ..tasks.inspection import Inspection, Verdicts
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..text import visible
 from .context import RunContext

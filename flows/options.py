@@ -91,6 +91,11 @@ class TierOptions(CallBounds):
 
     concurrency: int | None = Field(default=None, ge=1, description="Attempts in parallel.")
     timeout_s: float | None = Field(default=None, gt=0, description="Seconds of an attempt.")
+    resource: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Resource of a Dask worker that an attempt takes one of.",
+    )
 
 
 class SwarmOptions(CallBounds):
@@ -131,7 +136,7 @@ class SwarmOptions(CallBounds):
     tiers: dict[TierName, TierOptions] = Field(
         default_factory=dict[TierName, TierOptions],
         description="Bounds of single tiers: max_output_tokens, max_input_tokens, temperature, "
-        "concurrency, timeout_s.",
+        "concurrency, timeout_s, resource.",
     )
     max_tokens: int | None = Field(
         default=None, ge=1, description="Tokens the run may read and write."
@@ -152,6 +157,18 @@ class SwarmOptions(CallBounds):
         "them, name? is tried and stops nothing.",
     )
     gate_concurrency: int = Field(default=2, ge=1, description="Light gates to run in parallel.")
+    executor: str = Field(
+        default="local",
+        pattern=r"^(local|dask:(tcp|tls)://[^\s/@]+:\d+)$",
+        description="Where attempts are worked on: local, in this process, or "
+        "dask:tcp://HOST:PORT, by the workers of a Dask scheduler.",
+    )
+    gate_resource: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Resource of a Dask worker that each gate takes one of which needs the "
+        "sandbox.",
+    )
     policy_block: str | None = Field(
         default=None, description="Name of a failure-policy block that takes the policy's place."
     )
@@ -325,10 +342,12 @@ CHANGEABLE = (
     "max_output_tokens",
     "max_input_tokens",
     "temperature",
+    "executor",
+    "gate_resource",
     "start_over",
 )
-"""The options that a resumed run may get other values for: its models, its bounds, and whether it
-begins from nothing where its folder isn't."""
+"""The options that a resumed run may get other values for: its models, its bounds, where
+its attempts are worked on, and whether it begins from nothing where its folder isn't."""
 
 
 def changed_options(stored: SwarmOptions, changes: Mapping[str, Any]) -> SwarmOptions:

@@ -45,6 +45,7 @@ __all__ = [
     "check_models",
     "check_storage",
     "check_toolsets",
+    "most_at_once",
     "toolsets_of_run",
 ]
 
@@ -106,13 +107,13 @@ async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
         *(check_served(model, probe=name != plans) for name, model in models.items())
     )
     for model in models.values():
-        open_limiters(model, _most_at_once(options))
+        open_limiters(model, most_at_once(options))
     profiles = {name: profile_of(model) for name, model in models.items()}
     return Models(profiles, prices)
 
 
-def _most_at_once(options: SwarmOptions) -> int:
-    """The most parallel attempts that the user asks for; 1 by default."""
+def most_at_once(options: SwarmOptions) -> int:
+    """Return the most parallel attempts that the user asks for; 1 by default."""
     asked = [options.max_concurrency, *(tier.concurrency for tier in options.tiers.values())]
     return max(filter(None, asked), default=1)
 

@@ -40,6 +40,7 @@ from .answer_type import answer_check
 from .approval import Asking
 from .attempt import Attempts
 from .bounds import concurrency_limits
+from .cluster.executor import executor_of_run
 from .context import (
     RunContext,
     frontier,
@@ -152,6 +153,9 @@ class Run:
                 stack.enter_context(terminable(self.control))
                 stack.enter_context(refused_providers())
                 stack.enter_context(waits_to(wait_events(emit)))
+                executor = await stack.enter_async_context(
+                    executor_of_run(options, folder, self.flow_run_id)
+                )
                 await stack.enter_async_context(open_models())
                 toolsets = await stack.enter_async_context(toolsets_of_run(options))
                 models = await check_models(options, self.user_plan)
@@ -162,6 +166,8 @@ class Run:
                 await stack.enter_async_context(aclosing(prestarted))
                 stack.enter_context(
                     task_context(
+                        executor=executor,
+                        resumed=ledger.is_resumed,
                         toolsets=toolsets,
                         prestarted=prestarted.answers,
                         gate_cache=GateCache(home() / "gates"),
@@ -224,7 +230,7 @@ class Run:
             )
         if edits:
             models = await check_models(context.options, self.planned.plan)
-            go_on(context.ledger, models.prices)
+            go_on(context.ledger, context.run, models.prices)
             context = replace(context, models=models)
         if stored := load(context.run, StoredRecall, self.edits):
             self.recalled, state = stored.recall, stored.state or self._plan_state

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from prefect.client.schemas.objects import State
@@ -27,6 +29,7 @@ from ..store.result import Exploration, Recall
 from ..store.step import StepState, TakenFrom
 from ..tasks.planner.facts import PlanningFacts
 from ..tasks.planner.task import Planned
+from ..tasks.subagent.stored_answer import stored_answer
 from ..tasks.subagent.task import subagent
 from ..toolsets.journal import stored_answers
 from .bounds import Ledger
@@ -251,15 +254,20 @@ def open_ledger(
 
     accounts = run.accounts()
     ledger = Ledger(_budget(options), started_at, accounts, prices, write=write)
-    if accounts.settled or accounts.open_bookings:
-        ledger.is_stored = is_stored
+    if ledger.is_resumed:
+        ledger.is_stored = partial(_is_answered, run)
     return ledger
 
 
-def go_on(ledger: Ledger, prices: Mapping[str, Price]) -> None:
+def go_on(ledger: Ledger, run: RunStore, prices: Mapping[str, Price]) -> None:
     """Let a run's accounts go on under another plan, whose calls may have been made before."""
     ledger.prices = prices
-    ledger.is_stored = is_stored
+    ledger.is_stored = partial(_is_answered, run)
+
+
+async def _is_answered(run: RunStore, key: str) -> bool:
+    """Whether a result is there: Prefect's, or what came of it on another machine."""
+    return await is_stored(key) or await asyncio.to_thread(stored_answer, run, key) is not None
 
 
 def book_plan(ledger: Ledger, planned: Planned) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "Decision",
     "Omission",
     "ShownAttempt",
+    "Start",
     "ToolCall",
     "Usage",
     "excerpt",
@@ -101,6 +102,23 @@ class Usage(Frozen):
             cost_usd=sum(priced) if priced and len(priced) == len(known) else None,
             estimated=self.estimated + other.estimated,
         )
+
+
+class Start(Frozen):
+    """That an attempt was begun on another machine than its run is executed on.
+
+    Attributes:
+        place: The worker that works on it.
+        sent: What it was sent as by the process that executes the run.
+        number: How often that was begun by then.
+        mark: Tells this start from others of the attempt; "" where nothing goes by it.
+    """
+
+    place: str
+    at: Moment
+    sent: str = ""
+    number: Count = 1
+    mark: str = ""
 
 
 class ShownAttempt(Frozen):

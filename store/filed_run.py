@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from time import time
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -20,6 +21,7 @@ from ..untrusted.folder import damage_of
 from ..untrusted.json_text import read_object
 from ..untrusted.opening import UnsafeFileError, is_plain_name
 from .accounts import Accounts, Booking
+from .attempt import Start
 from .events import RunEvent
 from .layout import (
     ABOUT,
@@ -86,6 +88,7 @@ class FiledRun(RunFiles):
     left, `calls/` the journals of calls of tools, `begun/` once more which of them were begun,
     `python/` what calls of Python go on from, `questions/`, `answers/` and `forms/` what a person
     was asked and decided, `events.jsonl` what happened, `accounts.jsonl` what calls took,
+    `answered/` and `starts/` what attempts came to on other machines and where they were begun,
     `again.json` how often steps were begun again, `result.json` the result.
     """
 
@@ -106,6 +109,24 @@ class FiledRun(RunFiles):
     @abstractmethod
     def is_executed(self) -> bool:
         """Say whether a process executes the run."""
+
+    @abstractmethod
+    def token(self) -> int:
+        """Return what names who executes the run, if it is this process."""
+
+    @abstractmethod
+    def take_part(
+        self, token: int, key: str, place: str, sent: str = ""
+    ) -> AbstractContextManager[int]:
+        """Work on an attempt for the process that executes the run."""
+
+    def write_start(self, key: str, place: str, sent: str, mark: str = "") -> int:
+        """Write down that an attempt is begun; return how often it was for what it was sent as."""
+        before = self.record("start", Start, key)
+        number = before.number + 1 if before is not None and before.sent == sent else 1
+        start = Start(place=place, at=time(), sent=sent, number=number, mark=mark)
+        self.write_record("start", start, key)
+        return number
 
     @abstractmethod
     def texts(self) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -115,6 +115,23 @@ class RunFolder(FolderReader, FiledRun):
     def is_executed(self) -> bool:
         """Say whether a process of this machine holds the run's lock."""
         return is_locked(self)
+
+    def token(self) -> int:
+        """Return 0: nothing that is written is refused."""
+        return 0
+
+    @contextmanager
+    def take_part(
+        self,
+        token: int,  # noqa: ARG002 - nothing is refused by it
+        key: str,
+        place: str,
+        sent: str = "",
+    ) -> Generator[int]:
+        """Note where an attempt was begun; its folder is here, or it isn't."""
+        if not self.has_started():
+            raise RunNotFoundError(f"There is no folder {self.folder}.")
+        yield self.write_start(key, place, sent)
 
     def running_s(self) -> float | None:
         """Return the seconds since who holds the run's lock took it; None if nobody does."""

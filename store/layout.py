@@ -51,12 +51,14 @@ SINGLE: dict[RecordKind, str] = {
 """Records that have files of their own: `recall.json`, and with a key `recall-2.json`."""
 KEYED: dict[RecordKind, str] = {
     "answer": "answers",
+    "answered": "answered",
     "expansion": "expansions",
     "form": "forms",
     "member": "members",
     "message": "messages",
     "prestart": "ahead",
     "question": "questions",
+    "start": "starts",
     "turn": "turns",
 }
 """Records that have a folder for each kind, with a file a key."""
@@ -106,12 +108,14 @@ def name_of(what: Kept, key: str = "") -> str:
             return f"{TOOL_STATE}/{key}/calls.json"
         case (
             "answer"
+            | "answered"
             | "expansion"
             | "form"
             | "member"
             | "message"
             | "prestart"
             | "question"
+            | "start"
             | "turn"
         ):
             return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]

@@ -26,6 +26,7 @@ __all__ = [
     "Lease",
     "hold_lease",
     "is_leased",
+    "lease_part",
     "taken_error",
     "token_here",
 ]
@@ -64,11 +65,13 @@ _IS_LEASED = (
 
 @dataclass
 class Lease:
-    """The lease of a run that this process has.
+    """The lease of a run that this process has, or in whose name it works on an attempt.
 
     Attributes:
         token: Greater than that of every owner before.
-        owner: Names machine and process, and this lease.
+        owner: Names machine and process, and this lease; "" where that is another process.
+        start: The file that has `mark` as long as the attempt isn't begun once more; "" where this
+            is no attempt's.
         is_lost: Whether another process has taken the run over.
     """
 
@@ -76,6 +79,8 @@ class Lease:
     run_id: str
     token: int
     owner: str
+    start: str = ""
+    mark: bytes = b""
     is_lost: bool = False
     _pid: int = field(default_factory=os.getpid)
     _handlers: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
@@ -125,6 +130,8 @@ _Key = tuple[str, str, str]
 _leases: dict[_Key, Lease] = {}
 _held: ContextVar[frozenset[_Key]] = ContextVar("swarm_held_leases", default=frozenset())
 """Runs whose lease the code around holds; a resume holds it around the flow, which asks again."""
+_part: ContextVar[Lease | None] = ContextVar("swarm_lease_part", default=None)
+"""The lease of another process in whose name the code around works on an attempt."""
 
 
 def _key(server: StoreServer, run_id: str) -> _Key:
@@ -132,9 +139,25 @@ def _key(server: StoreServer, run_id: str) -> _Key:
 
 
 def token_here(server: StoreServer, run_id: str) -> Lease | None:
-    """Return the lease that this process has of a run; None if it has none."""
+    """Return the lease that this process has of a run, or works under; None if it has none."""
+    part = _part.get()
+    if part is not None and part.server is server and part.run_id == run_id:
+        return part
     lease = _leases.get(_key(server, run_id))
     return lease if lease is not None and lease.is_own else None
+
+
+@contextmanager
+def lease_part(
+    server: StoreServer, run_id: str, token: int, start: str = "", mark: str = ""
+) -> Generator[None]:
+    """Write inside as the process that has a lease does; see `Lease` for what bounds that."""
+    part = Lease(server, run_id, token, "", start, mark.encode())
+    before = _part.set(part)
+    try:
+        yield
+    finally:
+        _part.reset(before)
 
 
 @contextmanager

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from uuid import uuid4
 
 from ..errors import RunDamagedError, RunNotFoundError
 from ..untrusted.opening import is_plain_name
 from .event_log import EventLog, from_line
 from .events import FinishedEvent, RunEvent
 from .filed_run import FiledRun
-from .layout import ABOUT, EVENTS, RESULT, STEPS
-from .lease import hold_lease, is_leased
+from .layout import ABOUT, EVENTS, RESULT, STEPS, name_of
+from .lease import hold_lease, is_leased, lease_part, token_here
 from .postgres_files import PostgresFiles
 from .postgres_server import StoreServer, server_at
 from .protocol import RunStore, is_whole_id, run_id_of
@@ -177,6 +178,22 @@ class PostgresRun(FiledRun):
     def is_executed(self) -> bool:
         """Say whether a process of any machine holds the run's lease."""
         return is_leased(self.server, self.name)
+
+    def token(self) -> int:
+        """Return the token of this process's lease; 0 if it has none."""
+        lease = token_here(self.server, self.name)
+        return lease.token if lease else 0
+
+    @contextmanager
+    def take_part(self, token: int, key: str, place: str, sent: str = "") -> Generator[int]:
+        """Write under another process's lease; the attempt's file says who may."""
+        if not self._rows(_EXISTS):
+            raise RunNotFoundError(f"There is no run {self.name} in {self.server}.")
+        mark = uuid4().hex
+        with lease_part(self.server, self.name, token):
+            number = self.write_start(key, place, sent, mark)
+        with lease_part(self.server, self.name, token, name_of("start", key), mark):
+            yield number
 
     def running_s(self) -> float | None:
         """Return the seconds since who executes the run began to; None if nobody does."""

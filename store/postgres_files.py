@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
-from ..errors import RunAliveError
+from ..errors import RunAliveError, RunTakenError
 from ..untrusted.folder import MOST_BYTES
 from ..untrusted.opening import UnsafeFileError, parts_of
 from .layout import LINES
@@ -22,6 +22,12 @@ PIECE_BYTES = 8 << 20
 # Who may write: the lease's owner, by its token; without a lease, anybody while nobody has one. The
 # run's row is held until the statement ends, so that no other process takes the lease meanwhile.
 _BY_OWNER = "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND token = %(token)s FOR SHARE"
+# For an attempt that another process works on: only its last start may.
+_BY_START = (
+    "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND token = %(token)s AND EXISTS "
+    "(SELECT 1 FROM @.files f where f.run_id = %(run)s AND f.name = %(start)s "
+    "AND position(%(begun)s in f.data) > 0) FOR SHARE"
+)
 _BY_NOBODY = (
     "SELECT 1 FROM @.runs WHERE run_id = %(run)s AND (owner IS NULL OR lease_until < now()) "
     "FOR SHARE"
@@ -248,10 +254,13 @@ class PostgresFiles:
         _check(name)
         lease = token_here(self.server, self.run_id)
         if lease is not None and lease.is_lost:
-            raise taken_error(self.server, self.run_id)
+            raise self._taken(lease)
         who = _BY_OWNER if lease else _BY_ANYBODY if by_others else _BY_NOBODY
         filled = {**values, "run": self.run_id, "name": name, "token": lease and lease.token}
         also = (_SHARE_PIECES,) * shares + (_DROP,) * drops
+        if lease is not None and lease.start:
+            who = _BY_START
+            filled |= {"start": lease.start, "begun": lease.mark}
         for _ in range(2):
             statement = _statement(who, action, also, is_synced=is_synced)
             repeated = _statement(who, again, also, is_synced=is_synced) if again else ""
@@ -274,10 +283,19 @@ class PostgresFiles:
     def _refused(self, lease: Lease | None) -> RunAliveError:
         if lease is not None:
             lease.lose()
-            return taken_error(self.server, self.run_id)
+            return self._taken(lease)
         return RunAliveError(
             f"Run {self.run_id} is being executed by another process, which alone may write it.",
             "Wait until it ends, or end that process; then resume the run.",
+        )
+
+    def _taken(self, lease: Lease) -> RunTakenError:
+        if lease.owner:
+            return taken_error(self.server, self.run_id)
+        return RunTakenError(
+            f"What is written of run {self.run_id} here is refused: another process executes the "
+            "run by now, or the attempt was begun once more.",
+            f"Look how the run goes on: prefect-swarm watch {self.run_id}",
         )
 
     def _rows(self, query: str, name: str, **values: Any) -> Any:

@@ -51,6 +51,7 @@ __all__ = [
 
 RecordKind = Literal[
     "answer",
+    "answered",
     "expansion",
     "exploration",
     "facts",
@@ -62,6 +63,7 @@ RecordKind = Literal[
     "question",
     "recall",
     "source_plan",
+    "start",
     "trace",
     "turn",
 ]
@@ -74,7 +76,9 @@ got another meaning; its key says what it was asked for. `recall`: what the memo
 its key is how often that had been edited. `prestart`: what was answered before there was a plan.
 `question`, `answer`, `form`: what a person is asked and decided, and the forms in Prefect's UI.
 `trace`: the run's span. `turn`: what the orchestrator decided in a turn; its key is the number.
-`message`: what a person wrote to the orchestrator; its key is the number.
+`message`: what a person wrote to the orchestrator; its key is the number. `answered`: what an
+attempt came to on another machine, and `start`: the last time that it was begun on one; their key
+is the attempt's cache key.
 """
 DEFERRED: frozenset[RecordKind] = frozenset(
     {"exploration", "facts", "planning", "prestart", "recall", "trace"}
@@ -218,6 +222,32 @@ class RunStore(Protocol):
 
     def is_executed(self) -> bool:
         """Say whether a process executes the run, as far as it can be seen from here."""
+        ...
+
+    def token(self) -> int:
+        """Return what names who executes the run, if it is this process; 0 where nothing does."""
+        ...
+
+    def take_part(
+        self, token: int, key: str, place: str, sent: str = ""
+    ) -> AbstractContextManager[int]:
+        """Work on an attempt for the process that executes the run, and write in its name.
+
+        Yields how often that was begun for what it was sent as, this time included.
+
+        What the code inside writes is refused from the moment at which another process executes
+        the run, or the attempt is begun once more; a folder refuses nothing.
+
+        Args:
+            token: That process's.
+            key: The attempt's cache key.
+            place: Where it is worked on, for a person.
+            sent: What it was sent as; another name begins to count anew.
+
+        Raises:
+            RunNotFoundError: The run isn't kept where this process looks for it.
+            RunTakenError: Another process executes it by now.
+        """
         ...
 
     def remove_temporary_files(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from prefect import State
@@ -18,11 +18,13 @@ from prefect import State
 from ..gates import GateCache, GateResult, PipelineResult
 from ..store.result import ToolCall, Usage
 from ..toolsets.catalogue import Catalogue
+from .inspection import Inspection
 from .race import LostError, run_until
-from .subagent.request import SubagentResult
+from .subagent.request import SubagentRequest, SubagentResult
 
 __all__ = [
     "AttemptBudget",
+    "Executor",
     "TaskCalls",
     "TaskContext",
     "current_task",
@@ -80,6 +82,30 @@ class TaskCalls:
             self.ended[task_run_id] = state
 
 
+class Executor(Protocol):
+    """Has attempts worked on elsewhere. What it is given and returns is data alone.
+
+    Calls, text, waits and verdicts come by what the context around has for them, as they do here.
+    """
+
+    async def answer(self, request: SubagentRequest) -> SubagentResult:
+        """Return what a request comes to, as `tasks.subagent.task.answer` does.
+
+        Raises:
+            ApprovalNeededError: It waits for a person.
+            SwarmError: Nobody there can work on it, or whoever did was lost.
+        """
+        ...
+
+    async def inspect(self, inspection: Inspection) -> PipelineResult:
+        """Return what gates find.
+
+        Raises:
+            SwarmError: As `answer` has it.
+        """
+        ...
+
+
 def _pass_over(_: object) -> None:
     return None
 
@@ -90,6 +116,8 @@ class TaskContext:
 
     Attributes:
         calls: Notes the run's calls of tasks.
+        executor: Has attempts worked on elsewhere; None has them worked on here.
+        resumed: Whether an earlier process of the run may have had attempts worked on elsewhere.
         toolsets: What the run's agents may work with.
         prestarted: Answers, finished or under way, to requests that were made before the plan was
             complete, by the hash of what is asked.
@@ -103,6 +131,8 @@ class TaskContext:
     """
 
     calls: TaskCalls = field(default_factory=TaskCalls)
+    executor: Executor | None = None
+    resumed: bool = False
     toolsets: Catalogue = field(default_factory=Catalogue)
     prestarted: Mapping[str, asyncio.Future[SubagentResult]] = field(
         default_factory=dict[str, "asyncio.Future[SubagentResult]"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -13,7 +11,6 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Cancelled, Completed
 
-from ..data_types import Frozen
 from ..gates import (
     Gate,
     GateCache,
@@ -30,9 +27,10 @@ from ..settings import home
 from ..store.attempt import excerpt
 from ..text import visible
 from .context import current_task, unless_won
+from .inspection import Inspection, Verdicts
 from .task_runs import failed_result, gate_span, note_verdict, tag_task_run
 
-__all__ = ["LOST", "Inspection", "Verdicts", "gates", "inspect", "summary"]
+__all__ = ["LOST", "gates", "inspect", "summary"]
 
 
 def summary(results: Sequence[GateResult], asked: Sequence[str]) -> str:
@@ -75,33 +73,6 @@ def _found(result: GateResult) -> str:
     return excerpt(format_diagnostics(result.diagnostics))
 
 
-class Inspection(Frozen):
-    """What some gates are to look at.
-
-    Attributes:
-        key: The cache key: the attempt's that made the artifact, and a hash of all that is checked.
-        gates: Their names, `?` behind those that the artifact need not pass.
-    """
-
-    key: str
-    gates: tuple[str, ...]
-    subject: Subject
-
-    @classmethod
-    def of(cls, attempt: str, gates: Sequence[str], subject: Subject) -> Inspection:
-        """Return the inspection of what an attempt made; `attempt` is its own cache key."""
-        # Not the subject's own digest: a text may have half of a character, which is not UTF-8.
-        checked = json.dumps([*gates, subject.model_dump(mode="json")])
-        key = f"{attempt}.gates.{hashlib.sha256(checked.encode()).hexdigest()[:16]}"
-        return cls(key=key, gates=tuple(gates), subject=subject)
-
-
-class Verdicts(Frozen):
-    """What the gates of one inspection found; those behind a failure that stops found nothing."""
-
-    results: tuple[GateResult, ...]
-
-
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     return parameters["inspection"]["key"]
 
@@ -120,7 +91,7 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     """
     asked = Inspection.model_validate(inspection)
     tag_task_run(*(f"gate: {gate_name(asked_for)}" for asked_for in asked.gates))
-    found = current_task().inspected or await inspect(asked)
+    found = current_task().inspected or await _found_by(asked)
     if found is None:
         return Cancelled(message=LOST)
     content = Verdicts(results=found.results).model_dump(mode="json")
@@ -131,6 +102,13 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
 
 
 LOST = "Another candidate passed first."
+
+
+async def _found_by(inspection: Inspection) -> PipelineResult | None:
+    executor = current_task().executor
+    if executor is None:
+        return await inspect(inspection)
+    return await unless_won(executor.inspect(inspection))
 
 
 async def inspect(inspection: Inspection) -> PipelineResult | None:

@@ -70,6 +70,7 @@ def check_all(options: SwarmOptions, *, deep: bool, login: bool = False) -> list
         ("sandbox", check_sandbox),
         ("data", _data),
         ("store", lambda: _store(deep=deep)),
+        ("cluster", lambda: _cluster(options)),
         ("memory", _memory),
         ("prefect", _prefect),
         ("mcp", lambda: check_mcp(options, login=login)),
@@ -193,6 +194,22 @@ def _store(*, deep: bool) -> Iterable[Check]:
         took_s = try_store()
         said += f"; a write takes {took_s * 1000:.1f} ms"
     yield Check("store", "ok", said)
+
+
+def _cluster(options: SwarmOptions) -> Iterable[Check]:
+    """Look at the Dask cluster that works on attempts, if there is one."""
+    if options.executor == "local":
+        return
+    from ...flows.cluster.connection import describe_cluster
+
+    own, versions = asyncio.run(describe_cluster(options.executor))
+    others = sorted(name for name, other in versions.items() if other != own)
+    said = f"{options.executor}, {len(versions)} workers"
+    if others:
+        fix = f"Install prefect-swarm {own} on them."
+        yield Check("cluster", "warn", f"{said}; of another version: {', '.join(others)}", fix)
+    else:
+        yield Check("cluster", "ok" if versions else "warn", said)
 
 
 def _memory() -> Iterable[Check]:

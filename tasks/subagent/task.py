@@ -43,6 +43,7 @@ from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, us
 from .answer import extract, joined, refuses, resume_point
 from .asking import ask, own_errors, queue_s_of, settings_of, waits_of
 from .request import SubagentRequest, SubagentResult, UnansweredError, omissions_of, prompt_of
+from .stored_answer import stored_answer
 from .tool_loop import ToolLoop
 
 __all__ = ["WAITING", "answer", "subagent"]
@@ -92,9 +93,17 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
 
 
 async def _answer(request: SubagentRequest) -> SubagentResult:
+    context = current_task()
     # Whoever cancels this cancels what was asked before.
-    prestarted = current_task().prestarted.get(request.content_hash())
-    return await prestarted if prestarted is not None else await answer(request)
+    if (prestarted := context.prestarted.get(request.content_hash())) is not None:
+        return await prestarted
+    if context.resumed:
+        run = open_run(request.run)
+        stored = await asyncio.to_thread(stored_answer, run, request.cache_key())
+        if stored is not None:
+            context.budget.taken = stored.taken
+            return stored.result
+    return await (context.executor.answer(request) if context.executor else answer(request))
 
 
 def _keep_nothing() -> None:

@@ -6,12 +6,18 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 
 import psycopg
 import pytest
 from prefect_swarm.data_types import Frozen
-from prefect_swarm.errors import RunAliveError, RunCancelledError, RunTakenError
+from prefect_swarm.errors import (
+    RunAliveError,
+    RunCancelledError,
+    RunNotFoundError,
+    RunTakenError,
+)
 from prefect_swarm.store.accounts import Booking
 from prefect_swarm.store.postgres import PostgresRun
 from store_conformance import FORK, TOGETHER, in_processes
@@ -189,3 +195,56 @@ def test_of_many_processes_one_has_the_run(runs_database: str) -> None:
 
     assert in_processes(enter).count(True) == 1
     assert len(run_in(runs_database).calls("calls", "S1.1")) == 1
+
+
+def test_who_takes_part_writes_in_the_owners_name(runs_database: str) -> None:
+    run = run_in(runs_database)
+    with run.exclusive():
+        token = run.token()
+        assert token == 1
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("prefect_swarm.store.lease._leases", {})
+            with pytest.raises(RunAliveError, match="by another process"):
+                run.write_output("S1", "of nobody")
+            with run.take_part(token, "S1.1", "oak"):
+                run.write_output("S1", "of oak")
+                run.append_call("calls", "S1.1", Note(text="of oak"))
+    assert run.calls("calls", "S1.1") == ['{"text":"of oak"}']
+    assert run.output("S1") == "of oak"
+
+
+def test_a_later_start_of_an_attempt_has_what_the_earlier_one_writes_refused(
+    runs_database: str,
+) -> None:
+    run = run_in(runs_database)
+    with run.exclusive(), run.take_part(run.token(), "S1.1", "oak"):
+        run.write_output("S1", "of oak")
+        with run.take_part(1, "S2.1", "elm"):
+            run.write_output("S2", "of elm")
+        with run.take_part(1, "S1.1", "elm"):
+            run.write_output("S1", "of elm")
+        with pytest.raises(RunTakenError, match="begun once more"):
+            run.append_call("calls", "S1.1", Note(text="of oak"))
+        assert run.output("S1") == "of elm"
+
+
+def test_who_takes_part_for_an_owner_that_is_gone_may_write_nothing(runs_database: str) -> None:
+    run = run_in(runs_database)
+    with suppress(RunTakenError), run.exclusive():
+        token = run.token()
+        with run.take_part(token, "S1.1", "oak"):
+            with psycopg.connect(runs_database, autocommit=True) as other:
+                other.execute(b"UPDATE prefect_swarm_runs.runs SET token = token + 1")
+            with pytest.raises(RunTakenError, match="another process executes"):
+                run.write_output("S1", "of oak")
+        with pytest.raises(RunTakenError), run.take_part(token, "S1.1", "elm"):
+            raise AssertionError("it is refused before")
+    assert run.output("S1") is None
+
+
+def test_who_takes_part_in_a_run_of_another_store_is_refused(runs_database: str) -> None:
+    with (
+        pytest.raises(RunNotFoundError, match="There is no run abc"),
+        run_in(runs_database).take_part(1, "S1.1", "oak"),
+    ):
+        raise AssertionError("it is refused before")

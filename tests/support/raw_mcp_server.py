@@ -2,7 +2,7 @@
 
 `python raw_mcp_server.py [NOTES]`: a line goes into the file NOTES when it starts. Each tool is a
 function below: it returns its result's text, or None if it has none yet. Some are there where an
-environment variable asks for them: ASKING, CHANGING, ODD, PICTURES.
+environment variable asks for them: ASKING, BOOKS, CHANGING, ODD, PICTURES.
 """
 
 from __future__ import annotations
@@ -165,6 +165,13 @@ def picture(number: int, kind: str = "image/png", size: int = 0) -> None:
     send({"id": number, "result": {"content": content}})
 
 
+def book(number: int, line: str = "") -> str:
+    """Write a line down."""
+    with Path(os.environ["BOOKS"]).open("a") as books:
+        books.write(f"{line}\n")
+    return "booked"
+
+
 def odd_picture(number: int) -> None:
     """Give a text, a picture as pages have it, and what is not a content."""
     content = [
@@ -204,6 +211,8 @@ if "CHANGING" in os.environ:
     TOOLS.update({"change": change, "older": older})
 if "ASKING" in os.environ:
     TOOLS.update({"ask": ask, "noted": noted})
+if "BOOKS" in os.environ:
+    TOOLS.update({"book": book})
 if "PICTURES" in os.environ:
     TOOLS.update({"picture": picture, "odd_picture": odd_picture})
 

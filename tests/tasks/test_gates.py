@@ -15,7 +15,8 @@ from prefect.client.schemas.objects import State
 from prefect_swarm.flows.prefect_io.task_runs import run_task
 from prefect_swarm.gates import Finding, GateResult, Subject
 from prefect_swarm.tasks.context import task_context
-from prefect_swarm.tasks.gates import Inspection, gates
+from prefect_swarm.tasks.gates import gates
+from prefect_swarm.tasks.inspection import Inspection
 
 
 class Held:

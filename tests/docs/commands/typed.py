@@ -48,6 +48,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "it needs a PostgreSQL server: tests/flows/test_two_homes and test_homes_together do it",
     ),
     (r"python pretend_model.py", "it serves until Ctrl-C: its answers are those of the stand-in"),
+    (
+        r"dask (scheduler|worker) |prefect-swarm run .* --executor dask:",
+        "it needs a cluster: tests/flows/cluster has one",
+    ),
     (r"jq ", "the program may be missing; test_deployment reads the same fields of such a file"),
     (r"sqlite3 ", "the program may be missing: test_personas_doc asks the same"),
 )

@@ -1,0 +1,141 @@
+"""A run over a Dask cluster is as one in this process: answers, events, budget, gates, cancelling.
+
+The workers share nothing with the run but a PostgreSQL server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster_runs import about, booking, booking_plan, books, places
+from dask_cluster import DaskCluster, dask_cluster, executing
+from distributed import Client
+from flow_runs import plan_of
+from prefect.exceptions import CancelledRun
+from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.python import swarm
+from prefect_swarm.store.events import GateEvent, RunEvent, TextEvent, ToolEvent
+from prefect_swarm.store.result import SwarmResult
+from prefect_swarm.store.runs import find_run
+from provider_runs import end_at, prose, run_at, serving
+from provider_server import Asked, Reply
+from runs_database import runs_in_database
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server", "swarm_home")]
+
+WIDE = plan_of(
+    *({"id": f"S{number}"} for number in range(1, 7)),
+    {"id": "S7", "depends_on": ["S1", "S2"]},
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """Two workers, and the database that they and the runs have."""
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        runs_in_database(postgres, patched),
+        dask_cluster(tmp_path_factory.mktemp("dask") / "cluster") as cluster,
+    ):
+        for name in ("oak", "elm"):
+            cluster.worker(name)
+        yield cluster
+
+
+def events_of(result: SwarmResult) -> list[RunEvent]:
+    return [*find_run(result.run_id).events()]
+
+
+def shown(result: SwarmResult) -> list[tuple[str, str]]:
+    """Return what happened to which step, without the order of steps that run in parallel."""
+    return sorted((event.kind, getattr(event, "step", "")) for event in events_of(result))
+
+
+def test_a_run_over_workers_comes_to_what_a_local_one_does(cluster: DaskCluster) -> None:
+    with serving(about) as server:
+        here = run_at(server, WIDE)
+        there = run_at(server, WIDE, executor=cluster.executor)
+    assert there.status == here.status == "completed"
+    assert there.answer == here.answer
+    assert there.cost.calls == here.cost.calls
+    assert shown(there) == shown(here)
+    assert set(places(find_run(there.run_id))) == {"oak", "elm"}
+    assert places(find_run(here.run_id)) == []
+
+
+def test_text_of_a_model_comes_back_as_it_is_written(cluster: DaskCluster) -> None:
+    text = prose("tides", 60)
+    with serving(lambda _: Reply(text)) as server:
+        plan = plan_of({"id": "S1"})
+        result = run_at(server, plan, executor=cluster.executor, stream_text=True)
+    pieces = [event.text for event in events_of(result) if isinstance(event, TextEvent)]
+    assert "".join(pieces) == text
+    assert places(find_run(result.run_id))
+
+
+def test_calls_of_tools_come_back_and_are_made_once(cluster: DaskCluster, tmp_path: Path) -> None:
+    with serving(booking()) as server:
+        result = run_at(server, booking_plan(), executor=cluster.executor, **books(tmp_path))
+    calls = [event for event in events_of(result) if isinstance(event, ToolEvent)]
+    assert [(call.ordinal, call.outcome) for call in calls] == [
+        *[(1, "started"), (1, "returned")],
+        *[(2, "started"), (2, "returned")],
+    ]
+    assert (tmp_path / "books").read_text() == "line 0\nline 1\n"
+    assert result.cost.calls == 3
+    assert places(find_run(result.run_id))
+
+
+def test_an_attempt_with_tools_ends_where_the_run_can_afford_no_more(
+    cluster: DaskCluster, tmp_path: Path
+) -> None:
+    options = {"max_tokens": 350, "max_output_tokens": 100, **books(tmp_path)}
+    with serving(booking()) as server:
+        here = end_at(server, booking_plan(), **options)
+        there = end_at(server, booking_plan(), executor=cluster.executor, **options)
+    assert here.steps[0].category == there.steps[0].category == "BUDGET"
+    assert there.cost.calls == here.cost.calls
+
+
+def test_gates_that_need_the_sandbox_are_held_on_a_worker(cluster: DaskCluster) -> None:
+    plan = plan_of({"id": "S1", "output": {"kind": "shell"}})
+    with serving(lambda _: Reply("```sh\necho hello\n```")) as server:
+        result = run_at(server, plan, executor=cluster.executor)
+    gates = {gate.gate: gate.status for gate in result.steps[0].attempts[-1].gates}
+    assert gates
+    assert set(gates.values()) == {"passed"}
+    found = {event.gate for event in events_of(result) if isinstance(event, GateEvent)}
+    assert found == gates.keys()
+
+
+def test_cancelling_a_run_stops_what_its_workers_do(cluster: DaskCluster) -> None:
+    hold, asked_for = threading.Event(), threading.Event()
+
+    def reply(asked: Asked) -> Reply:
+        asked_for.set()
+        return Reply("late", hold=hold)
+
+    async def work(model: str) -> None:
+        control = RunControl()
+        options = SwarmOptions(model=model, memory=False, executor=cluster.executor)
+        plan = plan_of({"id": "S1"}, {"id": "S2"})
+        with controlled(control):
+            going = asyncio.create_task(swarm(plan.objective, plan=plan, options=options))
+            await asyncio.to_thread(asked_for.wait)
+            control.cancel.set()
+            with pytest.raises(CancelledRun):
+                await going
+        async with Client(cluster.address, asynchronous=True, set_as_default=False) as client:
+            # Dask itself would have them wait for the server.
+            while any((await client.run(executing)).values()):  # noqa: ASYNC110 - they are elsewhere
+                await asyncio.sleep(0.05)
+        assert not hold.is_set()
+        hold.set()
+
+    with serving(reply) as server:
+        asyncio.run(work(server.name()))

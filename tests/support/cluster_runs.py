@@ -1,0 +1,64 @@
+"""Runs over a Dask cluster: what was begun where, and a tool whose calls are counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.protocol import RunStore
+from prefect_swarm.store.runs import stored_runs
+from provider_server import Asked, Reply
+from raw_servers import entry
+
+__all__ = ["about", "booking", "booking_plan", "books", "places", "the_run"]
+
+
+def about(asked: Asked) -> Reply:
+    """Answer with what is asked."""
+    return Reply(f"about: {asked.prompt.splitlines()[-1]}")
+
+
+def the_run() -> RunStore:
+    """Return the only run that is stored."""
+    (run,) = stored_runs()
+    return run
+
+
+def places(run: RunStore) -> list[str]:
+    """Return the worker that each attempt and inspection was begun on last."""
+    found: list[str] = []
+    for text in run.texts():
+        if text.startswith("{") and '"mark"' in text:
+            start = json.loads(text)
+            found.append(start["place"])
+    return found
+
+
+def booking_plan() -> TaskIR:
+    """Return a plan of a step that books."""
+    agents = [{"name": "Clerk", "system_prompt": "You book.", "tools": ["raw"]}]
+    step = {"id": "S1", "agent": "Clerk", "prompt": "do S1"}
+    return parse_plan({"objective": "Book", "agents": agents, "steps": [step]})
+
+
+def books(folder: Path) -> dict[str, Any]:
+    """Return the option of a server that books in the file `books` of a folder."""
+    server = {**entry(), "env": {"BOOKS": str(folder / "books")}}
+    (path := folder / "tools.json").write_text(json.dumps({"mcpServers": {"raw": server}}))
+    return {"mcp": str(path)}
+
+
+def booking(before: Callable[[int], None] = lambda _: None) -> Callable[[Asked], Reply]:
+    """Return what books twice, and then answers; `before` gets how many results it has read."""
+
+    def reply(asked: Asked) -> Reply:
+        done = sum(message.get("role") == "tool" for message in asked.body["messages"])
+        before(done)
+        if done == 2:
+            return Reply("Booked.")
+        return Reply(tool_name="book", tool_args={"line": f"line {done}"})
+
+    return reply

@@ -1,0 +1,10 @@
+"""What `dask worker --preload` loads so that the worker has another version of the package."""
+
+from __future__ import annotations
+
+from prefect_swarm.flows.cluster import entry
+
+
+def dask_setup(worker: object) -> None:
+    """Pretend."""
+    entry.own_version = lambda: "0.0.1"
