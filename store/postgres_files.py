@@ -33,9 +33,6 @@ _BY_NOBODY = (
     "FOR SHARE"
 )
 _BY_ANYBODY = "SELECT 1 FROM @.runs WHERE run_id = %(run)s FOR KEY SHARE"
-# What need not survive a crash of the server's machine doesn't wait for its disk.
-_UNSYNCED = "SELECT set_config('synchronous_commit', 'off', true) IS NOT NULL AS done"
-
 # An action on a file returns how many pieces it has besides its row, see `_DROP`.
 _REPLACE = (
     "INSERT INTO @.files (run_id, name, data, more) "
@@ -80,10 +77,10 @@ _DROP = (
     "DELETE FROM @.pieces USING acted "
     "WHERE run_id = %(run)s AND name = %(name)s AND number > acted.more"
 )
+# What need not survive a crash of the server's machine doesn't wait for its disk.
 _APPEND = (
-    "INSERT INTO @.entries (run_id, name, mark, line) "
-    "SELECT %(run)s, %(name)s, %(mark)s, %(line)s FROM allowed "
-    "ON CONFLICT (run_id, mark) DO UPDATE SET line = excluded.line RETURNING 1"
+    "SELECT allowed, allowed FROM @.append_line(%(run)s, %(name)s, %(mark)s, %(line)s, "
+    "%(token)s::bigint, %(durable)s) AS allowed"
 )
 _READ = (
     "SELECT octet_length(data), CASE WHEN octet_length(data) <= %(most)s THEN data END, more "
@@ -202,8 +199,8 @@ class PostgresFiles:
 
     def append_line(self, name: str, line: str, *, durable: bool = False) -> None:
         """Add a line to a file."""
-        values: dict[str, Any] = {"mark": uuid4(), "line": line.encode()}
-        self._write(_APPEND, name, is_synced=durable, **values)
+        mark = uuid4()
+        self._write(_APPEND, name, mark=mark, line=line.encode(), durable=durable)
 
     def remove(self, name: str) -> None:
         """Remove a file; nothing is wrong where there is none."""
@@ -239,7 +236,6 @@ class PostgresFiles:
         *,
         again: str = "",
         by_others: bool = False,
-        is_synced: bool = True,
         drops: bool = False,
         shares: bool = False,
         before: Callable[[], Iterator[tuple[str, dict[str, Any]]]] | None = None,
@@ -262,8 +258,8 @@ class PostgresFiles:
             who = _BY_START
             filled |= {"start": lease.start, "begun": lease.mark}
         for _ in range(2):
-            statement = _statement(who, action, also, is_synced=is_synced)
-            repeated = _statement(who, again, also, is_synced=is_synced) if again else ""
+            statement = _statement(who, action, also)
+            repeated = _statement(who, again, also) if again else ""
             if before is None:
                 ((allowed, done),) = self.server.rows(statement, filled, again=repeated)
             else:
@@ -324,10 +320,9 @@ class PostgresFiles:
         return [row[0] for row in found]
 
 
-def _statement(who: str, action: str, also: tuple[str, ...] = (), *, is_synced: bool) -> str:
-    if not is_synced:
-        who = who.replace("WHERE ", f"JOIN ({_UNSYNCED}) AS unsynced ON unsynced.done WHERE ")
-        who = who.replace("SHARE", "SHARE OF runs")
+def _statement(who: str, action: str, also: tuple[str, ...]) -> str:
+    if action == _APPEND:
+        return action  # It looks itself who may.
     more = "".join(f", also{number} AS ({each})" for number, each in enumerate(also))
     return (
         f"WITH allowed AS MATERIALIZED ({who}), acted AS ({action}){more} "  # noqa: S608 - all are above

@@ -93,6 +93,31 @@ MIGRATIONS: list[str] = [
         PRIMARY KEY (run_id, name, number)
     )
     """,
+    # A function's statements are planned once a connection, which takes longer than doing them.
+    """
+    CREATE FUNCTION @.append_line(
+        of_run text, to_name text, its_mark uuid, its_line bytea, owners_token bigint,
+        is_synced boolean
+    ) RETURNS boolean LANGUAGE plpgsql AS $$
+    BEGIN
+        IF NOT is_synced THEN
+            PERFORM set_config('synchronous_commit', 'off', true);
+        END IF;
+        IF owners_token IS NULL THEN
+            PERFORM 1 FROM @.runs WHERE run_id = of_run
+                AND (owner IS NULL OR lease_until < now()) FOR SHARE;
+        ELSE
+            PERFORM 1 FROM @.runs WHERE run_id = of_run AND token = owners_token FOR SHARE;
+        END IF;
+        IF NOT FOUND THEN
+            RETURN false;
+        END IF;
+        INSERT INTO @.entries (run_id, name, mark, line)
+            VALUES (of_run, to_name, its_mark, its_line)
+            ON CONFLICT (run_id, mark) DO UPDATE SET line = excluded.line;
+        RETURN true;
+    END $$
+    """,
 ]
 
 
