@@ -78,9 +78,13 @@ _DROP = (
     "WHERE run_id = %(run)s AND name = %(name)s AND number > acted.more"
 )
 # What need not survive a crash of the server's machine doesn't wait for its disk.
-_APPEND = (
-    "SELECT allowed, allowed FROM @.append_line(%(run)s, %(name)s, %(mark)s, %(line)s, "
-    "%(token)s::bigint, %(durable)s) AS allowed"
+_APPEND_LINE = (
+    "@.append_line(%(run)s, %(name)s, %(mark)s, %(line)s, %(token)s::bigint, %(durable)s)"
+)
+_APPEND = f"SELECT allowed, allowed FROM {_APPEND_LINE} AS allowed"  # noqa: S608 - it is above
+_APPEND_BY_START = (
+    f"SELECT allowed, allowed FROM (SELECT coalesce((SELECT {_APPEND_LINE} "  # noqa: S608
+    f"FROM ({_BY_START}) AS may), false)) AS done (allowed)"
 )
 _READ = (
     "SELECT octet_length(data), CASE WHEN octet_length(data) <= %(most)s THEN data END, more "
@@ -322,7 +326,8 @@ class PostgresFiles:
 
 def _statement(who: str, action: str, also: tuple[str, ...]) -> str:
     if action == _APPEND:
-        return action  # It looks itself who may.
+        # The function looks whose token it is.
+        return _APPEND_BY_START if who == _BY_START else action
     more = "".join(f", also{number} AS ({each})" for number, each in enumerate(also))
     return (
         f"WITH allowed AS MATERIALIZED ({who}), acted AS ({action}){more} "  # noqa: S608 - all are above
