@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,8 @@ from prefect.settings import get_current_settings
 __all__ = ["UIS", "Ui", "in_browser"]
 
 UIS = ("older", "newer")
-_WAIT_MS = 30_000
+_WAIT_MS = 60_000
+_PRESSES = 4
 
 
 @contextmanager
@@ -82,11 +83,18 @@ class Ui:
 
     def press(self) -> None:
         """Press the form's button."""
-        name = "Resume" if self.is_newer else "Submit"
-        self.page.get_by_role("button", name=name, exact=True).last.click()
+        self._button.click()
 
     def wait_until_taken(self) -> None:
-        """Return once the form has closed."""
+        """Return once the form has closed; a busy page may take a press before what was written."""
+        from playwright.sync_api import TimeoutError as NotYetError
+
+        for _ in range(_PRESSES):
+            with suppress(NotYetError):
+                self._form.wait_for(state="detached", timeout=_WAIT_MS / _PRESSES)
+                return
+            with suppress(NotYetError):
+                self._button.click(timeout=_WAIT_MS / _PRESSES)
         self._form.wait_for(state="detached")
 
     def wait_for(self, text: str) -> None:
@@ -110,6 +118,11 @@ class Ui:
         """Return how high all of the page is, in pixels."""
         heights = "[...document.querySelectorAll('*')].map(each => each.scrollHeight)"
         return int(self.page.evaluate(f"Math.max(...{heights})"))
+
+    @property
+    def _button(self) -> Any:
+        name = "Resume" if self.is_newer else "Submit"
+        return self.page.get_by_role("button", name=name, exact=True).last
 
     @property
     def _form(self) -> Any:
