@@ -165,9 +165,7 @@ def test_the_form_of_a_deployment_is_short_and_sends_what_it_shows(which: str) -
         ui.page.locator("textarea").first.fill("Be polite")
         ui.open_group()
         ui.write("coder (Optional)", "test:coder")
-        with ui.page.expect_response("**/create_flow_run") as made:
-            ui.page.get_by_role("button", name="Submit").last.click()
-        run = made.value.json()
+        run = ui.submit_run()
     options = {name: value for name, value in run["parameters"]["options"].items() if value}
     assert options == {**deployed, "more_models": {"coder": "test:coder"}}
     asyncio.run(_delete(UUID(run["id"])))
