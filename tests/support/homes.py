@@ -21,6 +21,8 @@ __all__ = ["HOME", "Home", "home_of"]
 HOME = "/home/swarm"
 """Where a process of a home finds its own files; nothing of another home's is there."""
 _COMMAND = Path(sys.executable)
+_INSTALLED = (sys.base_prefix, sys.prefix, str(Path(__file__).parents[2]))
+"""The interpreter, the environment and the package, which may lie in a folder that is hidden."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Home:
 
     def command(self, *arguments: object) -> list[str]:
         """Return the command that runs a program in it."""
-        files = [str(Path(os.environ["SSL_CERT_FILE"])), *self.shared]
+        files = [*_INSTALLED, os.environ["SSL_CERT_FILE"], *self.shared]
         return [
             *("bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc"),
             *("--unshare-uts", "--hostname", self.name),
