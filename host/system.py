@@ -86,6 +86,7 @@ def without_login() -> dict[str, str]:
 
 
 LOGGERS = (
+    "cluster",
     "inputs",
     "llama",
     "memory",
