@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from prefect_swarm.plan.compile import CompiledStep
@@ -16,7 +16,7 @@ from prefect_swarm.plan.schedule_events import (
     PlanExtended,
 )
 
-__all__ = ["Job", "makespan"]
+__all__ = ["Job", "makespan", "ordered_jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,34 @@ class Job:
     upstream: tuple[str, ...]
     duration: float
     priority: float = 1.0
+
+
+def ordered_jobs(
+    needs: Mapping[str, tuple[str, ...]], seconds: Mapping[str, float]
+) -> tuple[Job, ...]:
+    """Return steps in an order in which each comes after those it needs; () with a circle.
+
+    Args:
+        needs: The steps that each one needs.
+        seconds: How long they take; the priority of each is the path that remains from it.
+    """
+    after: dict[str, list[str]] = {name: [] for name in needs}
+    for name, before in needs.items():
+        for each in before:
+            after[each].append(name)
+    missing = {name: len(before) for name, before in needs.items()}
+    order = [name for name, count in missing.items() if not count]
+    for name in order:
+        for each in after[name]:
+            missing[each] -= 1
+            if not missing[each]:
+                order.append(each)
+    if len(order) < len(needs):
+        return ()
+    left: dict[str, float] = {}
+    for name in reversed(order):
+        left[name] = seconds.get(name, 0.0) + max((left[e] for e in after[name]), default=0.0)
+    return tuple(Job(name, needs[name], seconds.get(name, 0.0), left[name]) for name in order)
 
 
 def makespan(jobs: Sequence[Job], slots: int) -> float:

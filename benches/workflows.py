@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import process_time
 
-from simulate import Job, makespan
+from simulate import Job, makespan, ordered_jobs
 from waves import wave_makespan
 
 __all__ = ["run"]
@@ -62,34 +62,15 @@ def _read(folder: Path) -> Iterator[tuple[str, tuple[Job, ...]]]:
             continue
         seconds = {task["id"]: float(task["runtimeInSeconds"]) for task in ran}
         needs = {task["id"]: tuple(dict.fromkeys(task.get("parents") or ())) for task in tasks}
-        if path.parent.name != "helloworld" and (jobs := _jobs(needs, seconds)):
+        if path.parent.name != "helloworld" and (jobs := ordered_jobs(needs, seconds)):
             yield path.parent.name, jobs
-
-
-def _jobs(needs: Mapping[str, tuple[str, ...]], seconds: Mapping[str, float]) -> tuple[Job, ...]:
-    """Return the steps in an order in which each comes after those it needs; () with a circle."""
-    after: dict[str, list[str]] = {name: [] for name in needs}
-    for name, before in needs.items():
-        for each in before:
-            after[each].append(name)
-    missing = {name: len(before) for name, before in needs.items()}
-    order = [name for name, count in missing.items() if not count]
-    for name in order:
-        for each in after[name]:
-            missing[each] -= 1
-            if not missing[each]:
-                order.append(each)
-    if len(order) < len(needs):
-        return ()
-    left: dict[str, float] = {}
-    for name in reversed(order):
-        left[name] = seconds.get(name, 0.0) + max((left[e] for e in after[name]), default=0.0)
-    return tuple(Job(name, needs[name], seconds.get(name, 0.0), left[name]) for name in order)
 
 
 def _unknown(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Return steps of which the schedule knows only how many may follow on each."""
-    even = _jobs({job.id: job.upstream for job in jobs}, dict.fromkeys((j.id for j in jobs), 1.0))
+    even = ordered_jobs(
+        {job.id: job.upstream for job in jobs}, dict.fromkeys((j.id for j in jobs), 1.0)
+    )
     left = {job.id: job.priority for job in even}
     return tuple(replace(job, priority=left[job.id]) for job in jobs)
 

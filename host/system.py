@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import PurePath
 
@@ -19,6 +20,7 @@ __all__ = [
     "UNSUPPORTED",
     "make_logs_visible",
     "no_home",
+    "package_version",
     "require_llama_cpp",
     "require_posix",
     "require_pydantic_evals",
@@ -67,6 +69,14 @@ def no_home(error: BaseException) -> InputError | None:
         "This user has no home folder: HOME isn't set, and the system doesn't know the user.",
         "Set HOME to a folder that can be written to. Prefect looks for it, whatever else is set.",
     )
+
+
+def package_version() -> str:
+    """Return the version of this package."""
+    try:
+        return version("prefect-swarm")
+    except PackageNotFoundError:
+        return "of a source tree"
 
 
 LOGIN_VARIABLE = "PREFECT_API_AUTH_STRING"

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from ..errors import RunAliveError, RunTakenError, StorageError
-from .postgres_server import StoreServer, package_version
+from ..host.system import package_version
+from .postgres_server import StoreServer
 
 __all__ = [
     "HEARTBEAT_S",

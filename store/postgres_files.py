@@ -8,11 +8,12 @@ from typing import Any
 from uuid import uuid4
 
 from ..errors import RunAliveError, RunTakenError
+from ..host.system import package_version
 from ..untrusted.folder import MOST_BYTES
 from ..untrusted.opening import UnsafeFileError, parts_of
 from .layout import LINES
 from .lease import ADD_RUN, Lease, taken_error, token_here
-from .postgres_server import StoreServer, package_version
+from .postgres_server import StoreServer
 
 __all__ = ["PIECE_BYTES", "PostgresFiles"]
 

@@ -6,11 +6,11 @@ import atexit
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Any, TypeVar
 
 from ..errors import StorageError
+from ..host.system import package_version
 
 try:
     import psycopg
@@ -32,7 +32,7 @@ except ImportError as error:
         "Install it: pip install 'prefect-swarm[postgres]'",
     ) from error
 
-__all__ = ["SCHEMA", "StoreServer", "close_servers", "package_version", "server_at"]
+__all__ = ["SCHEMA", "StoreServer", "close_servers", "server_at"]
 
 SCHEMA = "prefect_swarm_runs"
 PATIENCE_S = 60.0
@@ -340,14 +340,6 @@ def close_servers() -> None:
     for server in [*_servers.values()]:
         server.close()
     _servers.clear()
-
-
-def package_version() -> str:
-    """Return the version of this package."""
-    try:
-        return version("prefect-swarm")
-    except PackageNotFoundError:
-        return "of a source tree"
 
 
 _ANSWERED = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shapes import Part, Shape
-from simulate import Job
+from simulate import Job, ordered_jobs
 from waves import wave_makespan
 
 __all__ = ["Household", "read_households", "read_records"]
@@ -41,11 +41,8 @@ class Household:
     def jobs(self) -> tuple[Job, ...]:
         """The steps for the simulated schedule, each with the path that remains from it."""
         parts = self.shape.parts
-        left: dict[str, float] = {}
-        for name in reversed([*parts]):
-            after = [left[other] for other, part in parts.items() if name in part.needs]
-            left[name] = parts[name].seconds + max(after, default=0.0)
-        return tuple(Job(name, p.needs, p.seconds, left[name]) for name, p in parts.items())
+        needs = {name: part.needs for name, part in parts.items()}
+        return ordered_jobs(needs, {name: part.seconds for name, part in parts.items()})
 
     @property
     def one_after_another(self) -> float:
@@ -68,10 +65,7 @@ def _household(record: dict[str, Any], gold_s: float) -> Household:
     needs: dict[str, list[str]] = {name: [] for name in seconds}
     for before, after in record["edges"]:
         needs[after].append(before)
-    parts: dict[str, Part] = {}
-    while len(parts) < len(needs):
-        ready = [n for n, before in needs.items() if n not in parts and parts.keys() >= {*before}]
-        parts |= {name: Part(seconds[name], tuple(needs[name])) for name in ready}
-    scale = gold_s / Shape("", parts).critical_path
-    scaled = {name: Part(part.seconds * scale, part.needs) for name, part in parts.items()}
+    jobs = ordered_jobs({name: tuple(before) for name, before in needs.items()}, seconds)
+    scale = gold_s / max(job.priority for job in jobs)
+    scaled = {job.id: Part(job.duration * scale, job.upstream) for job in jobs}
     return Household(Shape(record["title"], scaled))

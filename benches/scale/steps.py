@@ -20,16 +20,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from uuid import uuid4
 
-_HERE = Path(__file__)
-sys.path[:0] = [
-    str(_HERE.parents[1]),
-    str(_HERE.parents[2] / "tests" / "support"),
-    str(_HERE.parents[2] / "tests" / "support" / "memory"),
-]
-
-from dask_cluster import dask_cluster  # noqa: E402 - it is of the tests
-from own_prefect import OwnServer  # noqa: E402
-from postgres_server import postgres_server  # noqa: E402
+sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "support" / "memory"))
+from dask_cluster import dask_cluster
+from own_prefect import OwnServer
+from postgres_server import postgres_server
 
 __all__ = ["run"]
 
@@ -101,7 +97,7 @@ def _rows(server: OwnServer, postgres: str, port: int, size: int, latency: float
 
 @contextmanager
 def _model_server(latency: float) -> Generator[int]:
-    command = [sys.executable, str(_HERE.with_name("model_server.py")), str(latency)]
+    command = [sys.executable, str(Path(__file__).with_name("model_server.py")), str(latency)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -139,7 +135,7 @@ def _cluster(server: OwnServer, store: str) -> Generator[str]:
 def _spent(server: OwnServer, store: str, port: int, size: int, executor: str) -> Spent:
     with TemporaryDirectory(dir=server.home, ignore_cleanup_errors=True) as own:
         ended = subprocess.run(
-            [sys.executable, str(_HERE), "--here", str(size), str(port), executor],
+            [sys.executable, str(Path(__file__)), "--here", str(size), str(port), executor],
             env=server.environment
             | {
                 "PREFECT_INTEGRATIONS_SWARM_HOME": own,

@@ -26,7 +26,7 @@ from ...host.network import check_ca_files, check_proxies
 from ...host.system import require_llama_cpp
 from ...plan.task_ir import TIERS, TierName
 from ...store.runs import place_of_runs, store_address, stored_runs, try_store
-from ...text import visible
+from ...text import plural, visible
 from ..command import AsJson
 from ..terminal.printing import print_json, print_text
 from .checks import (
@@ -204,7 +204,7 @@ def _cluster(options: SwarmOptions) -> Iterable[Check]:
 
     own, versions = asyncio.run(describe_cluster(options.executor))
     others = sorted(name for name, other in versions.items() if other != own)
-    said = f"{options.executor}, {len(versions)} workers"
+    said = f"{options.executor}, {plural(len(versions), 'worker')}"
     if others:
         fix = f"Install prefect-swarm {own} on them."
         yield Check("cluster", "warn", f"{said}; of another version: {', '.join(others)}", fix)

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from ...errors import ClusterError, InputError
+from ...host.system import package_version
 from . import entry
 
 __all__ = ["PATIENCE_S", "START_S", "Cluster", "KnownWorker", "describe_cluster", "scheduler_of"]
@@ -193,10 +194,10 @@ async def describe_cluster(executor: str) -> tuple[str, dict[str, str]]:
     try:
         await cluster.open()
         workers = await cluster.workers()
-        found: Mapping[str, object] = await cluster.call(entry.own_version) if workers else {}
+        found: Mapping[str, object] = await cluster.call(package_version) if workers else {}
     finally:
         await cluster.close()
-    return entry.own_version(), {workers[each].name: str(found[each]) for each in found}
+    return package_version(), {workers[each].name: str(found[each]) for each in found}
 
 
 async def _close(client: Any) -> None:

@@ -1,14 +1,15 @@
-"""What Dask calls on a worker. Importing this loads nothing else: a scheduler imports it, too."""
+"""What Dask calls on a worker. Importing this loads little: a scheduler imports it, too."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-__all__ = ["attempt", "describe", "forget", "free", "own_version", "reply"]
+from ...host.system import package_version
+
+__all__ = ["attempt", "describe", "forget", "free", "reply"]
 
 _LOOK_S = 0.25
 """How often it is looked whether anybody still wants what is worked on."""
@@ -65,16 +66,8 @@ def forget(topic: str, dask_scheduler: Any = None) -> None:
     dask_scheduler._broker._topics.pop(topic, None)
 
 
-def own_version() -> str:
-    """Return the version of this package here."""
-    try:
-        return version("prefect-swarm")
-    except PackageNotFoundError:
-        return "of a source tree"
-
-
 def _other_version(asked: str) -> str:
-    own = own_version()
+    own = package_version()
     return "" if own == asked else f"prefect-swarm {asked} (it has {own})"
 
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from ...errors import ApprovalNeededError, BudgetExceededError, ClusterError, SwarmError
 from ...gates import PipelineResult
+from ...host.system import package_version
 from ...models.names import PYTHON, model_names
 from ...models.request_context import current_request
 from ...store.protocol import RunStore
@@ -32,14 +33,13 @@ from .payload import (
     Lacks,
     Lost,
     Message,
+    MessageBatch,
     Outcome,
     RunSetup,
     Said,
-    Taken,
     WaitsForPerson,
     Wants,
     Work,
-    read_batch,
     read_outcome,
 )
 from .remote import Need, Remote
@@ -68,7 +68,7 @@ async def executor_of_run(
         yield None
         return
     setup = RunSetup(
-        version=entry.own_version(),
+        version=package_version(),
         run=flow_run_id,
         token=run.token(),
         topic=f"{run.run_id}-{uuid4().hex[:12]}",
@@ -179,7 +179,7 @@ class DaskExecutor:
                     self._note_lack(need.what, outcome.address, outcome.what, outcome.worker)
                 case Lost():
                     raise _lost(remote.key)
-                case Taken() | Failed():
+                case Failed():
                     raise ClusterError(f"Worker {outcome.worker}: {outcome.problem}")
                 case _:
                     return self._with_all(outcome, remote)
@@ -274,7 +274,7 @@ class DaskExecutor:
         known = self._lacks.setdefault(need, {})
         if known.get(address) != (said := f"{name}: {what}"):
             known[address] = said
-            _logger.warning("The Dask worker %s", f"{name} lacks what is needed: {what}")
+            _logger.warning("The Dask worker %s lacks what is needed: %s", name, what)
 
     def _lacking(self, need: Need) -> dict[str, str]:
         return {**self._lacks.get((), {}), **self._lacks.get(need.what, {})}
@@ -341,7 +341,7 @@ class DaskExecutor:
 
     def _receive(self, text: str) -> None:
         try:
-            messages = read_batch(text)
+            messages = MessageBatch.model_validate_json(text)
             for message in messages.items:
                 if (remote := self._remotes.get(message.key)) is not None:
                     self._handle(message, remote, messages.worker)

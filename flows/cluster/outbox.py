@@ -10,7 +10,7 @@ from itertools import count
 from ...errors import BudgetExceededError
 from ...store.attempt import Usage
 from ...tasks.context import AttemptBudget
-from .payload import Message, MessageBatch, Said, Took, Wants, write_batch
+from .payload import Message, MessageBatch, Said, Took, Wants
 
 __all__ = ["PAUSE_S", "Outbox"]
 
@@ -69,7 +69,7 @@ class Outbox:
             return
         items, self._items = tuple(self._items), []
         self._unread += sum(len(item.text) for item in items if isinstance(item, Said))
-        self.send(write_batch(MessageBatch(worker=self.worker, items=items)))
+        self.send(MessageBatch(worker=self.worker, items=items).model_dump_json())
 
     def end(self, key: str) -> None:
         """Send what there is, and keep nothing more of an attempt."""

@@ -28,16 +28,12 @@ __all__ = [
     "Outcome",
     "RunSetup",
     "Said",
-    "Taken",
     "Took",
     "Waits",
     "WaitsForPerson",
     "Wants",
     "Work",
-    "read_batch",
     "read_outcome",
-    "write_batch",
-    "write_outcome",
 ]
 
 
@@ -124,14 +120,6 @@ class Lacks(Frozen):
     what: str
 
 
-class Taken(Frozen):
-    """What the worker would write is refused."""
-
-    kind: Literal["taken"] = "taken"
-    worker: str
-    problem: str
-
-
 class Lost(Frozen):
     """So many workers were lost that worked on it, and this one doesn't begin any more."""
 
@@ -140,25 +128,20 @@ class Lost(Frozen):
 
 
 class Failed(Frozen):
-    """Something broke that is no result."""
+    """Something broke that is no result, or what the worker would write is refused."""
 
     kind: Literal["failed"] = "failed"
     worker: str
     problem: str
 
 
-Outcome = Answered | Inspected | WaitsForPerson | Lacks | Taken | Lost | Failed
+Outcome = Answered | Inspected | WaitsForPerson | Lacks | Lost | Failed
 _OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Annotated[Outcome, Discriminator("kind")])
 
 
 def read_outcome(text: str) -> Outcome:
     """Return what work came to."""
     return _OUTCOME.validate_json(text)
-
-
-def write_outcome(outcome: Outcome) -> str:
-    """Return it as JSON."""
-    return outcome.model_dump_json()
 
 
 class _Of(Frozen):
@@ -229,13 +212,3 @@ class MessageBatch(Frozen):
 
     worker: str
     items: tuple[Annotated[Message, Discriminator("kind")], ...] = Field(default=())
-
-
-def read_batch(text: str) -> MessageBatch:
-    """Return messages of a worker."""
-    return MessageBatch.model_validate_json(text)
-
-
-def write_batch(messages: MessageBatch) -> str:
-    """Return them as JSON."""
-    return messages.model_dump_json()

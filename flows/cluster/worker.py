@@ -17,10 +17,7 @@ from typing import Any
 
 from ...errors import (
     ApprovalNeededError,
-    InputError,
-    ModelError,
     RunNotFoundError,
-    RunTakenError,
     StorageError,
     SwarmError,
 )
@@ -57,11 +54,9 @@ from .payload import (
     Outcome,
     RunSetup,
     Said,
-    Taken,
     Waits,
     WaitsForPerson,
     Work,
-    write_outcome,
 )
 
 __all__ = ["Host", "host"]
@@ -124,7 +119,7 @@ class _OpenRun:
 async def _checked(work: Coroutine[Any, Any, object]) -> None:
     try:
         await work
-    except (ModelError, InputError, SwarmError) as error:
+    except SwarmError as error:
         raise _LacksError(str(error)) from None
 
 
@@ -177,17 +172,17 @@ class Host:
 
     async def _done(self, text: str, worker: Any) -> str:
         work = Work.model_validate_json(text)
-        name = str(worker.name)
+        return (await self._outcome(work, worker, str(worker.name))).model_dump_json()
+
+    async def _outcome(self, work: Work, worker: Any, name: str) -> Outcome:
         try:
             async with self._opened(work.setup, worker) as run:
-                return write_outcome(await _worked_on(work, run, name))
+                return await _worked_on(work, run, name)
         except _LacksError as error:
-            return write_outcome(Lacks(worker=name, address=str(worker.address), what=str(error)))
-        except RunTakenError as error:
-            return write_outcome(Taken(worker=name, problem=str(error)))
+            return Lacks(worker=name, address=str(worker.address), what=str(error))
         except Exception as error:  # noqa: BLE001 - Dask would log the whole work with it
             problem = str(error) if isinstance(error, SwarmError) else repr(error)
-            return write_outcome(Failed(worker=name, problem=problem))
+            return Failed(worker=name, problem=problem)
 
     @asynccontextmanager
     async def _opened(self, setup: RunSetup, worker: Any) -> AsyncGenerator[_OpenRun]:

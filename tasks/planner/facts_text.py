@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ...memory.episode import Episode, Selection
 from ...memory.learning.lesson import quote
 from ...memory.personas.model import Persona
+from ...plan.ids import IdLevel, parse_id, root_of
 from ...text import duration, one_line, plural
 from ..subagent.request import tokens_of
 from .facts import (
@@ -51,8 +52,6 @@ _CHARS = 200
 _STATUSES = ("completed", "partial", "failed", "unfinished")
 _STEP = re.compile(r"S[1-9][0-9]{0,3}")
 """A plan's step. An imported memory may have anything, and these names are shown unquoted."""
-_ATTEMPTED = re.compile(rf"({_STEP.pattern})(?:\[([0-9.]{{1,40}})\])?(?:r[0-9]{{1,6}})?")
-"""What is tried of a plan's step: itself, an instance, a round."""
 _ENDS_WELL = ("KEEP", "SKIP")
 """What lets a plan go on after a step's last attempt failed."""
 
@@ -62,11 +61,11 @@ _PLAIN_QUOTES = str.maketrans("“”", "''")
 
 def earlier_plan(episodes: Iterable[Episode], similarity: float = 1.0) -> EarlierPlan | None:
     """Return the plan of a run by its attempts, in any order; None without any."""
-    known = [episode for episode in episodes if _ATTEMPTED.fullmatch(episode.step)]
-    ordered = sorted(known, key=lambda each: (_number(_root(each.step)), each.attempt, each.step))
+    known = [episode for episode in episodes if _attempted(episode.step)]
+    ordered = sorted(known, key=lambda each: (_number(root_of(each.step)), each.attempt, each.step))
     if not ordered:
         return None
-    tries = [[*group] for _, group in groupby(ordered, key=lambda episode: _root(episode.step))]
+    tries = [[*group] for _, group in groupby(ordered, key=lambda episode: root_of(episode.step))]
     steps = [_step(attempts) for attempts in tries]
     tried = {step.id for step in steps}
     planned = {name for episode in ordered for name in _steps_of(episode.downstream)}
@@ -105,9 +104,9 @@ def _step(attempts: Sequence[Episode]) -> EarlierStep:
     ends = {attempt.step: attempt for attempt in attempts}
     bad = [end for end in ends.values() if not end.succeeded and end.decision not in _ENDS_WELL]
     last = bad[0] if bad else attempts[-1]
-    items = {found[2] for name in ends if (found := _ATTEMPTED.fullmatch(name))} - {None}
+    items = {found.items for name in ends if (found := _attempted(name))} - {()}
     return EarlierStep(
-        id=_root(last.step),
+        id=root_of(last.step),
         agent=one_line(last.persona, 80),
         prompt=one_line(last.prompt, _CHARS),
         needs=_steps_of(last.upstream)[:_MOST_STEPS],
@@ -118,8 +117,13 @@ def _step(attempts: Sequence[Episode]) -> EarlierStep:
     )
 
 
-def _root(attempted: str) -> str:
-    return attempted.partition("[")[0].partition("r")[0]
+def _attempted(name: str) -> IdLevel | None:
+    """Return what is tried of a plan's step: itself, an instance, a round; None for another id."""
+    try:
+        level, *inner = parse_id(name)
+    except ValueError:
+        return None
+    return level if not inner and _STEP.fullmatch(level.step) else None
 
 
 def _status(

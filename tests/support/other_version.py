@@ -7,4 +7,4 @@ from prefect_swarm.flows.cluster import entry
 
 def dask_setup(worker: object) -> None:
     """Pretend."""
-    entry.own_version = lambda: "0.0.1"
+    entry.package_version = lambda: "0.0.1"

@@ -11,10 +11,10 @@ from prefect_swarm.flows.cluster.outbox import Outbox
 from prefect_swarm.flows.cluster.payload import (
     Called,
     Message,
+    MessageBatch,
     Said,
     Took,
     Wants,
-    read_batch,
 )
 from prefect_swarm.store.attempt import ToolCall, Usage
 from prefect_swarm.tasks.context import AttemptBudget
@@ -31,7 +31,7 @@ class Line:
         self.outbox = Outbox("tcp://oak", self._send)
 
     def _send(self, text: str) -> None:
-        self.sent += read_batch(text).items
+        self.sent += MessageBatch.model_validate_json(text).items
 
     @property
     def text(self) -> str:
