@@ -38,6 +38,17 @@ def steps_asked(script: Script) -> list[str]:
     return [step for prompt in script.prompts for step in steps if f"do {step}" in prompt]
 
 
+def at_step_2(do_it: Callable[[], object]) -> Callable[[str], str]:
+    """Return what answers, and does something when the second step is asked for."""
+
+    def reply(prompt: str) -> str:
+        if "do S2" in prompt:
+            do_it()
+        return "an answer"
+
+    return reply
+
+
 @contextmanager
 def when_said(words: str, do_it: Callable[[], object]) -> Generator[list[str]]:
     """Do something, once, as soon as the log of runs has some words; yield what it has."""
@@ -63,12 +74,7 @@ def test_a_run_waits_for_a_database_that_is_away_for_a_while_and_loses_nothing(
     postgres: str, runs_database: str
 ) -> None:
     outage = away(postgres, runs_database)
-
-    def reply(prompt: str) -> str:
-        if "do S2" in prompt:
-            outage.__enter__()
-        return "an answer"
-
+    reply = at_step_2(outage.__enter__)
     back = threading.Thread(target=lambda: outage.__exit__(None, None, None))
     with scripted(Script(reply)) as script, when_said(WAITED, back.start) as said:
         result = run()
@@ -87,12 +93,7 @@ def test_a_run_whose_database_stays_away_ends_with_what_to_do_and_goes_on_when_i
     postgres: str, runs_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outage = away(postgres, runs_database)
-
-    def reply(prompt: str) -> str:
-        if "do S2" in prompt:
-            outage.__enter__()
-        return "an answer"
-
+    reply = at_step_2(outage.__enter__)
     with monkeypatch.context() as patched, scripted(Script(reply)) as script:
         patched.setattr(postgres_server, "PATIENCE_S", 0.5)
         with pytest.raises(StorageError) as caught:

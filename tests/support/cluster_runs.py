@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,30 @@ from prefect_swarm.store.runs import stored_runs
 from provider_server import Asked, Reply
 from raw_servers import entry
 
-__all__ = ["about", "booking", "booking_plan", "books", "places", "the_run"]
+__all__ = ["HeldAnswers", "about", "booking", "booking_plan", "books", "places", "the_run"]
 
 
 def about(asked: Asked) -> Reply:
     """Answer with what is asked."""
     return Reply(f"about: {asked.prompt.splitlines()[-1]}")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAnswers:
+    """Answers with what is asked, once that may be sent.
+
+    Attributes:
+        asked_for: Is set when something is asked.
+        hold: Lets the answers be sent.
+    """
+
+    asked_for: threading.Event = field(default_factory=threading.Event)
+    hold: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, asked: Asked) -> Reply:
+        """Answer, once it may be."""
+        self.asked_for.set()
+        return Reply(about(asked).text, hold=self.hold)
 
 
 def the_run() -> RunStore:

@@ -6,12 +6,11 @@ The workers share nothing with the run but a PostgreSQL server.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_runs import about, booking, booking_plan, books, places
+from cluster_runs import HeldAnswers, about, booking, booking_plan, books, places
 from dask_cluster import DaskCluster, dask_cluster, executing
 from distributed import Client
 from flow_runs import plan_of
@@ -23,7 +22,7 @@ from prefect_swarm.store.events import GateEvent, RunEvent, TextEvent, ToolEvent
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.store.runs import find_run
 from provider_runs import end_at, prose, run_at, serving
-from provider_server import Asked, Reply
+from provider_server import Reply
 from runs_database import runs_in_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server", "swarm_home")]
@@ -114,11 +113,7 @@ def test_gates_that_need_the_sandbox_are_held_on_a_worker(cluster: DaskCluster) 
 
 
 def test_cancelling_a_run_stops_what_its_workers_do(cluster: DaskCluster) -> None:
-    hold, asked_for = threading.Event(), threading.Event()
-
-    def reply(asked: Asked) -> Reply:
-        asked_for.set()
-        return Reply("late", hold=hold)
+    reply = HeldAnswers()
 
     async def work(model: str) -> None:
         control = RunControl()
@@ -126,7 +121,7 @@ def test_cancelling_a_run_stops_what_its_workers_do(cluster: DaskCluster) -> Non
         plan = plan_of({"id": "S1"}, {"id": "S2"})
         with controlled(control):
             going = asyncio.create_task(swarm(plan.objective, plan=plan, options=options))
-            await asyncio.to_thread(asked_for.wait)
+            await asyncio.to_thread(reply.asked_for.wait)
             control.cancel.set()
             with pytest.raises(CancelledRun):
                 await going
@@ -134,8 +129,8 @@ def test_cancelling_a_run_stops_what_its_workers_do(cluster: DaskCluster) -> Non
             # Dask itself would have them wait for the server.
             while any((await client.run(executing)).values()):  # noqa: ASYNC110 - they are elsewhere
                 await asyncio.sleep(0.05)
-        assert not hold.is_set()
-        hold.set()
+        assert not reply.hold.is_set()
+        reply.hold.set()
 
     with serving(reply) as server:
         asyncio.run(work(server.name()))

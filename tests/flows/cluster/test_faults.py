@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 import threading
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_runs import about, places, the_run
+from cluster_runs import HeldAnswers, about, places, the_run
 from dask_cluster import DaskCluster, dask_cluster
 from flow_runs import plan_of
 from prefect_swarm.errors import ClusterError, InputError
@@ -18,7 +17,6 @@ from prefect_swarm.flows.cluster.connection import Cluster
 from prefect_swarm.flows.options import SwarmOptions, changed_options
 from prefect_swarm.store.result import RunFailedError
 from provider_runs import closed_port, run_at, serving
-from provider_server import Asked, Reply
 from pydantic import ValidationError
 
 PLAN = plan_of({"id": "S1"}, {"id": "S2"}, {"id": "S3"})
@@ -152,15 +150,7 @@ class TestWithADatabase:
         self, cluster: DaskCluster, tmp_path: Path
     ) -> None:
         cluster.worker("oak")
-        asked_for, hold = threading.Event(), threading.Event()
-
-        def reply(asked: Asked) -> Reply:
-            asked_for.set()
-            return Reply(about(asked).text, hold=hold)
-
-        async def replace() -> None:
-            await asyncio.to_thread(asked_for.wait)
-
+        reply = HeldAnswers()
         with serving(reply) as server:
             results: list[str] = []
 
@@ -170,12 +160,12 @@ class TestWithADatabase:
 
             going = threading.Thread(target=work)
             going.start()
-            asyncio.run(replace())
+            reply.asked_for.wait()
             port = int(cluster.address.rpartition(":")[2])
             cluster.scheduler.kill()
             cluster.scheduler.wait()
             with dask_cluster(tmp_path / "again", port) as again:
-                hold.set()
+                reply.hold.set()
                 again.worker("elm")
                 going.join()
         assert results == ["completed"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_runs import about, booking, booking_plan, books, places, the_run
+from cluster_runs import HeldAnswers, about, booking, booking_plan, books, places, the_run
 from dask_cluster import DaskCluster, dask_cluster
 from flow_runs import plan_of
 from prefect.settings import get_current_settings
@@ -75,12 +74,7 @@ def test_what_a_worker_ends_after_the_runs_process_was_killed_is_not_asked_again
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
     cluster.worker("oak")
-    asked_for, hold = threading.Event(), threading.Event()
-
-    def reply(asked: Asked) -> Reply:
-        asked_for.set()
-        return Reply(about(asked).text, hold=hold)
-
+    reply = HeldAnswers()
     plan = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})
     api = get_current_settings().api.url
     assert api is not None
@@ -96,9 +90,9 @@ def test_what_a_worker_ends_after_the_runs_process_was_killed_is_not_asked_again
                 "PREFECT_INTEGRATIONS_SWARM_HOME": str(tmp_path / "driver"),
             },
         )
-        asked_for.wait()
+        reply.asked_for.wait()
         driver.send_signal(signal.SIGSTOP)
-        hold.set()
+        reply.hold.set()
         while not any('"taken"' in text for text in the_run().texts()):
             time.sleep(0.05)
         driver.kill()
