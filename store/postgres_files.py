@@ -78,15 +78,10 @@ _DROP = (
     "DELETE FROM @.pieces USING acted "
     "WHERE run_id = %(run)s AND name = %(name)s AND number > acted.more"
 )
-# What need not survive a crash of the server's machine doesn't wait for its disk.
-_APPEND_LINE = (
-    "@.append_line(%(run)s, %(name)s, %(mark)s, %(line)s, %(token)s::bigint, %(durable)s)"
-)
-_APPEND = f"SELECT allowed, allowed FROM {_APPEND_LINE} AS allowed"  # noqa: S608 - it is above
-_APPEND_BY_START = (
-    f"SELECT allowed, allowed FROM (SELECT coalesce((SELECT {_APPEND_LINE} "  # noqa: S608
-    f"FROM ({_BY_START}) AS may), false)) AS done (allowed)"
-)
+# Functions, whose statements a connection plans once. What need not survive a crash of the server's
+# machine doesn't wait for its disk.
+_APPEND = "@.append_line(%(run)s, %(name)s, %(mark)s, %(line)s, %(token)s::bigint, %(durable)s)"
+_PUT = "@.put_file(%(run)s, %(name)s, %(data)s, %(token)s::bigint)"
 _READ = (
     "SELECT octet_length(data), CASE WHEN octet_length(data) <= %(most)s THEN data END, more "
     "FROM @.files WHERE run_id = %(run)s AND name = %(name)s"
@@ -223,7 +218,7 @@ class PostgresFiles:
         more = max(0, len(data) - 1) // PIECE_BYTES
         how |= {"drops": True, "data": data[:PIECE_BYTES], "more": more}
         if not more:
-            return self._write(action, name, **how)
+            return self._write(_PUT if action is _REPLACE else action, name, **how)
 
         def pieces() -> Iterator[tuple[str, dict[str, Any]]]:
             for number in range(1, more + 1):
@@ -326,9 +321,11 @@ class PostgresFiles:
 
 
 def _statement(who: str, action: str, also: tuple[str, ...]) -> str:
-    if action == _APPEND:
-        # The function looks whose token it is.
-        return _APPEND_BY_START if who == _BY_START else action
+    if action in (_APPEND, _PUT):
+        # It looks whose token it is, not which start of an attempt.
+        call = f"coalesce((SELECT {action} FROM ({who}) AS may), false)"  # noqa: S608
+        call = call if who == _BY_START else action
+        return f"SELECT allowed, allowed FROM (SELECT {call}) AS done (allowed)"  # noqa: S608
     more = "".join(f", also{number} AS ({each})" for number, each in enumerate(also))
     return (
         f"WITH allowed AS MATERIALIZED ({who}), acted AS ({action}){more} "  # noqa: S608 - all are above

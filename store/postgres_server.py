@@ -118,6 +118,28 @@ MIGRATIONS: list[str] = [
         RETURN true;
     END $$
     """,
+    # Says whether its writer may. What a larger file had that was in the file's place goes.
+    """
+    CREATE FUNCTION @.put_file(
+        of_run text, to_name text, its_data bytea, owners_token bigint
+    ) RETURNS boolean LANGUAGE plpgsql AS $$
+    BEGIN
+        IF owners_token IS NULL THEN
+            PERFORM 1 FROM @.runs WHERE run_id = of_run
+                AND (owner IS NULL OR lease_until < now()) FOR SHARE;
+        ELSE
+            PERFORM 1 FROM @.runs WHERE run_id = of_run AND token = owners_token FOR SHARE;
+        END IF;
+        IF NOT FOUND THEN
+            RETURN false;
+        END IF;
+        INSERT INTO @.files (run_id, name, data, more) VALUES (of_run, to_name, its_data, 0)
+            ON CONFLICT (run_id, name)
+            DO UPDATE SET data = excluded.data, more = 0, changed_at = now();
+        DELETE FROM @.pieces WHERE run_id = of_run AND name = to_name;
+        RETURN true;
+    END $$
+    """,
 ]
 
 
