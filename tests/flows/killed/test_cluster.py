@@ -25,6 +25,7 @@ from dask_cluster import DaskCluster, dask_cluster
 from distributed import Client
 from killable import KILLS
 from noted_tokens import Written, note_writes, writes_noted
+from prefect.settings import get_current_settings
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.postgres import PostgresRun
@@ -130,8 +131,11 @@ class Scene:
         return self._start(books.with_suffix(".log"), "driver", "run", json.dumps(order))
 
     def _start(self, log: Path, home: str, *arguments: object) -> ReadyScript:
+        api = get_current_settings().api.url
+        assert api is not None
         environment = {
             **os.environ,
+            "PREFECT_API_URL": api,
             "PREFECT_INTEGRATIONS_SWARM_HOME": str(self.folder / f"{home}-home"),
             "PYTHONWARNINGS": "ignore",
         }
