@@ -11,6 +11,7 @@ import os
 import random
 import re
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from typing import Any, Literal
 
 import psycopg
 import pytest
+from cluster_runs import places
 from dask_cluster import DaskCluster, dask_cluster
 from distributed import Client
 from killable import KILLS
@@ -42,9 +44,12 @@ Victims = Literal["driver", "worker", "both"]
 SCRIPT = Path(__file__).parents[2] / "support" / "cluster_process.py"
 LINES = 2
 """Lines that each clerk books, one after the other."""
+LATE = 0.5
+"""How often a worker goes on for a process that was killed when another one has the run."""
 CLERKS = ("S1", "S2")
 ANSWERS = {**dict.fromkeys(CLERKS, LINES + 1), "S3": 1}
 """Requests of each step in a run in which nobody is killed."""
+BOOKED = [f"{step} line {number}" for step in CLERKS for number in range(LINES)]
 PLAN: dict[str, Any] = {
     "agents": [
         {"name": "Clerk", "system_prompt": "You book.", "tools": ["raw"]},
@@ -62,15 +67,11 @@ _ANSWERED = (
 )
 
 
-def step_of(asked: Asked) -> str:
-    """Return the step that a request is of."""
+def request_of(asked: Asked) -> tuple[str, int]:
+    """Return the step that a request is of, and how many results of tools it has."""
     found = re.findall(r"do (S\d)", asked.prompt)
-    return str(found[-1])
-
-
-def results_in(asked: Asked) -> int:
-    """Return how many results of tools a request has."""
-    return sum(message.get("role") == "tool" for message in asked.body["messages"])
+    results = sum(message.get("role") == "tool" for message in asked.body["messages"])
+    return str(found[-1]), results
 
 
 def names_of(scheduler: Any) -> set[str]:
@@ -80,21 +81,49 @@ def names_of(scheduler: Any) -> set[str]:
 
 @dataclass
 class Scene:
-    """A cluster whose workers are killed and begun again, and the store that all share."""
+    """A cluster whose workers are killed and begun again, and the store that all share.
+
+    Attributes:
+        hold: Holds the answer to the next request; None once a request has it.
+        written: How many writes there were before the run that goes on.
+    """
 
     database: str
     cluster: DaskCluster
-    server: ProviderServer
     folder: Path
-    workers: list[ReadyScript] = field(default_factory=list[ReadyScript])
+    server: ProviderServer = field(init=False)
+    hold: threading.Event | None = None
+    written: int = 0
+    workers: dict[str, ReadyScript] = field(default_factory=dict[str, ReadyScript])
     begun: int = 0
+
+    def answer(self, asked: Asked) -> Reply:
+        """Book so many lines, and then answer."""
+        step, done = request_of(asked)
+        hold, self.hold = self.hold, None
+        if step in CLERKS and done < LINES:
+            line = f"{step} line {done}"
+            return Reply(tool_name="book", tool_args={"line": line}, hold=hold)
+        return Reply(f"{step} is done.", hold=hold)
+
+    def is_holding(self) -> bool:
+        """Say whether the next request is held."""
+        return self.hold is not None
 
     def have_workers(self) -> None:
         """Begin as many as are missing of two."""
-        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        gone = [name for name, worker in self.workers.items() if worker.poll() is not None]
+        for name in gone:
+            del self.workers[name]
         while len(self.workers) < 2:
             self.begun += 1
-            self.workers.append(self._worker(f"worker-{self.begun}"))
+            name = f"worker-{self.begun}"
+            self.workers[name] = self._worker(name)
+
+    def victim(self, run: PostgresRun | None, draw: random.Random) -> ReadyScript:
+        """Return a worker that an attempt was begun on, or any before there is one."""
+        begun = set(places(run) if run else ()) & self.workers.keys()
+        return self.workers[draw.choice(sorted(begun or self.workers))]
 
     def _worker(self, name: str) -> ReadyScript:
         log = self.folder / f"{name}.log"
@@ -163,6 +192,11 @@ class Scene:
             found[step] = ANSWERS[step]
         return Counter((step, number) for step, count in found.items() for number in range(count))
 
+    def token(self, run: PostgresRun) -> int:
+        """Return the token of a run's last owner."""
+        query = "SELECT token FROM prefect_swarm_runs.runs WHERE run_id = %s"
+        return int(self._rows(query, run.run_id)[0][0])
+
     def _rows(self, query: str, *values: object) -> list[Any]:
         with psycopg.connect(self.database, autocommit=True) as connection:
             return connection.execute(query.encode(), values).fetchall()
@@ -174,11 +208,13 @@ class Trial:
 
     Attributes:
         writes: Its writes in the store.
+        is_late: Whether a worker went on for a process that was killed, as another one had the run.
         repeated: Requests that were made twice, none of which had a stored answer.
         doubtful: Bookings about which a person was asked whether they were made.
     """
 
     writes: Sequence[Written]
+    is_late: bool
     repeated: int
     doubtful: int
 
@@ -188,77 +224,85 @@ def scene(runs_database: str, tmp_path: Path) -> Iterator[Scene]:
     server_at(runs_database).rows("SELECT 1")  # It makes the tables.
     note_writes(runs_database)
     with ExitStack() as stack:
-        server = stack.enter_context(serving(answer))
         cluster = stack.enter_context(dask_cluster(tmp_path / "cluster"))
-        found = Scene(runs_database, cluster, server, tmp_path)
+        found = Scene(runs_database, cluster, tmp_path)
+        found.server = stack.enter_context(serving(found.answer))
         try:
             yield found
         finally:
-            for worker in found.workers:
+            for worker in found.workers.values():
                 worker.kill()
                 worker.communicate()
-
-
-def answer(asked: Asked) -> Reply:
-    """Book so many lines, and then answer."""
-    step, done = step_of(asked), results_in(asked)
-    if step in CLERKS and done < LINES:
-        return Reply(tool_name="book", tool_args={"line": f"{step} line {done}"})
-    return Reply(f"{step} is done.")
 
 
 def tried(scene: Scene, name: str, victims: Victims, after: int, draw: random.Random) -> Trial:
     """Execute a run, of which so many writes are made before somebody is killed; 0: nobody is."""
     scene.have_workers()
-    books = scene.folder / f"{name}.books"
-    plan = {**PLAN, "objective": f"Book {name}"}
-    first, asked = scene.count_writes(), len(scene.server.asked)
+    books, objective = scene.folder / f"{name}.books", f"Book {name}"
+    plan = {**PLAN, "objective": objective}
+    first = len(scene.server.asked)
+    scene.written = scene.count_writes()
     driver = scene.start("", plan, books)
-    kept: Counter[tuple[str, int]] = Counter()
-    finished: tuple[str, ...] = ()
-    before = asked
-    if after:
-        while scene.count_writes() - first < after and driver.poll() is None:
-            time.sleep(0.002)
-        time.sleep(draw.uniform(0, 0.02))
-        worker = draw.choice(scene.workers)
-        if victims != "worker":
-            driver.kill()
-        if victims != "driver":
-            worker.kill()
-            worker.communicate()
-        if victims != "worker":
-            driver.wait()
-        if run := scene.run_of(plan["objective"]):
-            finished = tuple(run.finished_steps())
-            kept = scene.answered(run)
-        before = len(scene.server.asked)
+    late = kill(scene, driver, objective, victims, after, draw) if after else None
+    run = scene.run_of(objective) if after else None
+    stored = scene.answered(run) if run else Counter[tuple[str, int]]()
+    before = len(scene.server.asked)
     _, code = driver.communicate()
-    for _ in range(3):
-        if code == 0:
-            break
+    if code != 0:
         assert code == -signal.SIGKILL, books.with_suffix(".log").read_text()
-        run = scene.run_of(plan["objective"])
-        _, code = scene.start(run.run_id if run else "", plan, books).communicate()
+        driver = scene.start(run.run_id if run else "", plan, books)
+        while late and run and scene.token(run) < 2 and driver.poll() is None:
+            time.sleep(0.002)
+        if late:
+            late.set()
+        _, code = driver.communicate()
     log = books.with_suffix(".log").read_text()
-    run = scene.run_of(plan["objective"])
+    assert code == 0, log
+    run = scene.run_of(objective)
     assert run is not None, log
     result = run.result()
     assert result is not None, log
     assert result.status == "completed", log
-
-    again = [(step_of(each), results_in(each)) for each in scene.server.asked[before:]]
-    assert not [each for each in again if each in kept], "what was answered was asked again"
-    assert not [each for each in again if each[0] in finished], "what had finished was begun again"
-    lines = sorted(books.read_text().splitlines())
-    assert lines == [f"{step} line {n}" for step in CLERKS for n in range(LINES)], log
-    counts = Counter((step_of(each), results_in(each)) for each in scene.server.asked[asked:])
+    assert sorted(books.read_text().splitlines()) == BOOKED, log
+    again = {request_of(each) for each in scene.server.asked[before:]}
+    assert again.isdisjoint(stored), "what was answered was asked again"
+    counts = Counter(request_of(each) for each in scene.server.asked[first:])
     assert set(counts) == {(step, n) for step, most in ANSWERS.items() for n in range(most)}
-    assert counts.total() - len(counts) <= len(CLERKS), counts
+    repeated = counts.total() - len(counts)
+    assert repeated <= len(CLERKS), counts
     writes = writes_noted(scene.database, run.run_id)
     check_owners(writes)
     doubtful = sum(each.asked == "uncertain_call" for each in Approvals(run).questions())
-    return Trial(writes, counts.total() - len(counts), doubtful)
+    is_late, scene.hold = late is not None and not scene.is_holding(), None
+    return Trial(writes, is_late, repeated, doubtful)
+
+
+def kill(
+    scene: Scene,
+    driver: ReadyScript,
+    objective: str,
+    victims: Victims,
+    after: int,
+    draw: random.Random,
+) -> threading.Event | None:
+    """Kill after so many writes; return what a request's answer waits for, if one has to."""
+    first, late = scene.written, None
+    while scene.count_writes() - first < after and driver.poll() is None:
+        time.sleep(0.002)
+    time.sleep(draw.uniform(0, 0.02))
+    if victims != "worker" and draw.random() < LATE:
+        # What a worker asks for now is answered when another process has the run.
+        late = scene.hold = threading.Event()
+        while scene.is_holding() and driver.poll() is None:
+            time.sleep(0.002)
+    worker = scene.victim(scene.run_of(objective), draw)
+    if victims != "worker":
+        driver.kill()
+        driver.communicate()
+    if victims != "driver":
+        worker.kill()
+        worker.communicate()
+    return late
 
 
 def check_owners(writes: Sequence[Written]) -> None:
@@ -288,7 +332,7 @@ def kill_often(scene: Scene, victims: Victims, kills: int) -> None:
             file.write(
                 f"{victims} after write {moment} of {len(whole.writes)}: {owners} owners, "
                 f"{len(trial.writes)} writes, {trial.repeated} requests made again, "
-                f"{trial.doubtful} bookings doubtful\n"
+                f"{trial.doubtful} bookings doubtful{', a late worker' * trial.is_late}\n"
             )
             file.flush()
 
