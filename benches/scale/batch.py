@@ -38,13 +38,12 @@ HEAD = f"""\
 Is each line of a batch done once where several machines do it together and some of them die?
 `batch --shared` in {PROCESSES} processes, each with homes of its own, {CONCURRENCY} lines in
 parallel in each; runs in PostgreSQL; a Prefect server with PostgreSQL and Redis. Lines are plans of
-one step, whose model answers at once. {KILLS} of the processes are killed (`kill -9`), one after a
-third of the requests, one after two thirds, and not begun again. *Asked again*: requests beyond one
-a line, of which each killed process had at most {CONCURRENCY} under way. *Twice*: lines that have
-more than one completed run.
+one step, whose model answers at once. {KILLS} of the processes are killed (`kill -9`), one once the
+model has had a third as many requests as there are lines, one at two thirds, and not begun again.
+*Twice*: lines that have more than one completed run.
 
-| Lines | Completed | Missing | Twice | Asked again | Seconds | Lines a minute |
-|---:|---:|---:|---:|---:|---:|---:|"""
+| Lines | Completed | Missing | Twice | Seconds | Lines a minute |
+|---:|---:|---:|---:|---:|---:|"""
 
 
 def measure(lines: int = LINES) -> str:
@@ -63,12 +62,11 @@ def measure(lines: int = LINES) -> str:
         for process in processes:
             process.wait()
         seconds = perf_counter() - begin
-        asked = _asked(port)
         results = _completed(store)
     whole = sum(count > 0 for count in results.values())
     twice = sum(count > 1 for count in results.values())
     row = (
-        f"| {lines:,} | {whole:,} | {_judged(lines - whole)} | {_judged(twice)} | {asked - lines} "
+        f"| {lines:,} | {whole:,} | {_judged(lines - whole)} | {_judged(twice)} "
         f"| {seconds:.0f} | {60 * lines / seconds:.0f} |"
     )
     return f"{HEAD}\n{row}"
