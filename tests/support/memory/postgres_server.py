@@ -23,10 +23,10 @@ def _programs() -> Path:
     return folder
 
 
-def _run(program: str, *arguments: str) -> None:
+def _run(program: Path, *arguments: str) -> None:
     prefix = _AS_SOMEBODY if os.geteuid() == 0 else ()
     done = subprocess.run(
-        [*prefix, str(_programs() / program), *arguments],
+        [*prefix, str(program), *arguments],
         stdin=subprocess.DEVNULL,
         # Not a pipe: the server inherits it, and would keep it open.
         stdout=subprocess.DEVNULL,
@@ -34,26 +34,30 @@ def _run(program: str, *arguments: str) -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, f"{program} ended with {done.returncode}"
+    assert done.returncode == 0, f"{program.name} ended with {done.returncode}"
 
 
 @contextmanager
-def postgres_server(*, waits_for_disk: bool = False) -> Generator[tuple[str, Path]]:
+def postgres_server(
+    *, waits_for_disk: bool = False, programs: Path | None = None
+) -> Generator[tuple[str, Path]]:
     """Start a server; give its address and its folder, and stop it.
 
     It doesn't wait for the disk: tests end it in order, or don't look at it again.
 
     Args:
         waits_for_disk: Whether it does all the same, as a server that is used.
+        programs: The folder of another PostgreSQL's programs.
     """
+    programs = programs or _programs()
     with tempfile.TemporaryDirectory(prefix="prefect-swarm-postgres-") as folder:
         data = f"{folder}/data"
-        _run("initdb", "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C",
+        _run(programs / "initdb", "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C",
              "--username=postgres", f"--pgdata={data}")  # fmt: skip
         fsync = "on" if waits_for_disk else "off"
         options = f"-h '' -k {folder} -c fsync={fsync} -c max_connections=60"
-        _run("pg_ctl", "-w", "-D", data, "-l", f"{folder}/log", "-o", options, "start")
+        _run(programs / "pg_ctl", "-w", "-D", data, "-l", f"{folder}/log", "-o", options, "start")
         try:
             yield f"postgresql://postgres@/postgres?host={folder}", Path(data)
         finally:
-            _run("pg_ctl", "-w", "-D", data, "-m", "immediate", "stop")
+            _run(programs / "pg_ctl", "-w", "-D", data, "-m", "immediate", "stop")
