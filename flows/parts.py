@@ -35,17 +35,14 @@ from .options import SwarmOptions
 from .prefect_io.child_run import (
     cancel_child,
     changes_of,
-    count_crashes,
     create_child,
+    is_child_lost,
     page_of,
     start_again,
 )
 from .stored_plan import PART, StoredPlanning, StoredRecall, load, save
 
-__all__ = ["Parts", "begin_part", "followed_above", "options_of_part", "part_key"]
-
-_MOST_CRASHES = 1
-"""Losses of a part's process after which it is begun again; the next one ends it."""
+__all__ = ["Parts", "begin_part", "followed_above", "name_of_part", "options_of_part", "part_key"]
 
 
 def options_of_part(options: SwarmOptions, bounds: Budget) -> dict[str, Any]:
@@ -64,6 +61,11 @@ def options_of_part(options: SwarmOptions, bounds: Budget) -> dict[str, Any]:
         "timeout_s": bounds.timeout_s,
     }
     return options.model_copy(update=update).model_dump(mode="json", exclude_none=True)
+
+
+def name_of_part(step: str, objective: str) -> str:
+    """Return the name of the flow run that does a step of a run. Pure."""
+    return one_line(f"{step} of {objective}", 72)
 
 
 def part_key(step: str, again: Mapping[str, int], number: int) -> str:
@@ -154,8 +156,12 @@ class Parts:
             "options": options_of_part(context.options, bounds),
             "fork": {"run": context.run.run_id, "part": step.id},
         }
-        name = f"{context.flow_run_id}.{key}"
-        flow_run = await create_child(context.deployments[step.pool], name, parameters)
+        flow_run = await create_child(
+            context.deployments[step.pool],
+            f"{context.flow_run_id}.{key}",
+            name_of_part(step.id, context.objective),
+            parameters,
+        )
         part = RunPart(
             pool=step.pool,
             run=run_id_of(str(flow_run.id)),
@@ -205,7 +211,7 @@ class Parts:
                 if was_left and state.type is not StateType.COMPLETED:
                     await start_again(now.id, "The run that it is a part of is resumed.")
                 elif state.is_crashed():
-                    if await count_crashes(now.id) > _MOST_CRASHES:
+                    if await is_child_lost(now.id):
                         await cancel_child(now.id, "It has crashed again.")
                         raise ServerError(
                             f"Flow run {name} on the work pool {part.pool} crashed again: "

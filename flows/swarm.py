@@ -27,7 +27,7 @@ from ..text import one_line, visible
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions
-from .parts import begin_part
+from .parts import begin_part, name_of_part
 from .prefect_io.deployment import settle_options
 from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
 from .prefect_io.form_service import FormDesk, desk_of
@@ -79,7 +79,12 @@ worker; an empty text means none."""
 
 def _flow_run_name() -> str:
     objective = str(flow_run.parameters.get("objective", ""))
-    return one_line(objective, 72)
+    fork: object = flow_run.parameters.get("fork")
+    if isinstance(fork, dict):
+        part = str(cast("dict[str, object]", fork).get("part") or "")
+    else:
+        part = fork.part if isinstance(fork, ForkSource) else ""
+    return name_of_part(part, objective) if part else one_line(objective, 72)
 
 
 @schema_flow(

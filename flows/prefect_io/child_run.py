@@ -32,9 +32,10 @@ __all__ = [
     "cancel_child",
     "changes_of",
     "choose_deployment",
-    "count_crashes",
     "create_child",
     "find_deployments",
+    "is_child_lost",
+    "is_lost",
     "page_of",
     "start_again",
 ]
@@ -124,7 +125,9 @@ async def _find(client: PrefectClient, name: str, step: str) -> UUID:
     return found[choose_deployment(name, [each.name for each in found])].id
 
 
-async def create_child(deployment: UUID, key: str, parameters: dict[str, Any]) -> FlowRun:
+async def create_child(
+    deployment: UUID, key: str, name: str, parameters: dict[str, Any]
+) -> FlowRun:
     """Create a flow run, or return the one that was created under the same key.
 
     Raises:
@@ -133,7 +136,7 @@ async def create_child(deployment: UUID, key: str, parameters: dict[str, Any]) -
     try:
         async with get_client() as client:
             return await client.create_flow_run_from_deployment(
-                deployment, parameters=parameters, idempotency_key=key
+                deployment, parameters=parameters, name=name, idempotency_key=key
             )
     except (*SERVER_ERRORS, ObjectNotFound) as error:
         raise ServerError(
@@ -202,11 +205,37 @@ async def _listen(flow_run_id: UUID, told: asyncio.Event) -> None:
         await asyncio.sleep(_POLL_S)
 
 
-async def count_crashes(flow_run_id: UUID) -> int:
-    """Return how often a flow run has crashed so far."""
+MOST_REPORTS = 4
+"""Crashes after which a flow run is lost, whether or not it ran in between."""
+
+
+def is_lost(states: Sequence[StateType]) -> bool:
+    """Whether a flow run has crashed for the second time. Pure.
+
+    Prefect reports one end of a process twice: the second report may come when the next process is
+    about to begin. So a crash counts if the flow run was Running since the one before; a process
+    that never gets that far ends it after some more.
+
+    Args:
+        states: Its states so far, in their order.
+    """
+    crashes = losses = 0
+    was_running = True
+    for state in states:
+        if state is StateType.RUNNING:
+            was_running = True
+        elif state is StateType.CRASHED:
+            crashes += 1
+            losses += was_running
+            was_running = False
+    return losses > 1 or crashes >= MOST_REPORTS
+
+
+async def is_child_lost(flow_run_id: UUID) -> bool:
+    """Whether a flow run has crashed too often to be begun again."""
     async with get_client() as client:
         states = await client.read_flow_run_states(flow_run_id)
-    return sum(state.type is StateType.CRASHED for state in states)
+    return is_lost([state.type for state in sorted(states, key=lambda state: state.timestamp)])
 
 
 async def start_again(flow_run_id: UUID, why: str) -> None:

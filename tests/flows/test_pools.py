@@ -21,7 +21,7 @@ from deployments import prefect_command, start_deployment
 from flow_runs import plan_of, steps_of
 from own_server import OwnServer, own_server, wait_for
 from prefect.client.schemas.objects import FlowRun, State
-from prefect.states import AwaitingRetry, Cancelling, Crashed
+from prefect.states import AwaitingRetry, Cancelling, Crashed, Running
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
@@ -214,6 +214,7 @@ def test_a_part_on_a_pool_asks_the_same_gives_the_same_and_counts_in_the_run(sta
     for child in children:
         part = steps[child.parameters["fork"]["part"]].part
         assert (part.flow_run, part.pool) == (child.name, POOL)
+        assert child.name == f"{child.parameters['fork']['part']} of remote"
         assert str(child.id) in part.url
         # The members' own attempts alone are the part's; what is above them was paid for before.
         assert result_of(child.id).cost.calls == sum(
@@ -271,6 +272,7 @@ def test_a_part_that_crashes_again_is_a_failure_of_the_infrastructure(stage: Sta
         wait_for(lambda: bool(parts_of("lost")), "the part")
         (child,) = parts_of("lost")
         for after in ("AwaitingRetry", "Cancelled"):
+            set_state(child.id, Running())
             set_state(child.id, Crashed(message="gone"))
             wait_for(lambda name=after: flow_run_of(child.id).state_name == name, after)
         step = steps_of(running.result())["S2"]
