@@ -17,11 +17,11 @@ from ..store.protocol import RunStore
 from ..store.step import StepState, TakenFrom
 from .members import states_stored, take_items
 
-__all__ = ["FollowedRun", "FollowedSteps"]
+__all__ = ["FollowedSteps", "OtherRun"]
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedRun:
+class OtherRun:
     """A run whose ends of steps count in this one.
 
     Attributes:
@@ -34,7 +34,7 @@ class FollowedRun:
     is_part: bool
 
     @classmethod
-    def of(cls, run: RunStore, *, is_part: bool) -> FollowedRun:
+    def of(cls, run: RunStore, *, is_part: bool) -> OtherRun:
         """Return a run as it is stored now."""
         return cls(run, {state.id: state for state in states_stored(run)}, is_part)
 
@@ -74,16 +74,16 @@ class FollowedSteps:
         parts: The runs that have done a part of this one, by their steps.
     """
 
-    above: FollowedRun | None = None
+    above: OtherRun | None = None
     own: str = ""
-    parts: dict[str, FollowedRun] = field(default_factory=dict[str, FollowedRun])
+    parts: dict[str, OtherRun] = field(default_factory=dict[str, OtherRun])
 
     def has(self, step: str) -> bool:
         """Whether another run did a step, or all members of it."""
         root = root_of(step)
         return root in self.parts or (self.above is not None and root != self.own)
 
-    def run_of(self, record: StepState) -> FollowedRun | None:
+    def run_of(self, record: StepState) -> OtherRun | None:
         """Return the run whose end of a step counts; None if it is to be done here."""
         root = root_of(record.id)
         if (part := self.parts.get(root)) is not None:
@@ -110,4 +110,4 @@ class FollowedSteps:
     def follow_part(self, here: RunStore, step: str, run: RunStore) -> None:
         """Take the ends of a step's members from the run that did it."""
         take_items(run, here, step)
-        self.parts[step] = FollowedRun.of(run, is_part=True)
+        self.parts[step] = OtherRun.of(run, is_part=True)

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from prefect.client.schemas.objects import FlowRun, StateType
 
-from ..errors import BudgetExceededError, Category, ServerError
+from ..errors import BudgetExceededError, Category, RunTakenError, ServerError
 from ..plan.compile import CompiledStep
 from ..plan.ids import root_of
 from ..plan.parts import part_of_plan
@@ -28,7 +29,7 @@ from ..store.step import RunPart
 from ..tasks.planner.task import Planned
 from ..text import one_line
 from .context import RunContext, save_step
-from .followed import FollowedRun
+from .followed import OtherRun
 from .fork import ForkSource, plan_done
 from .members import take_items
 from .options import SwarmOptions
@@ -98,11 +99,11 @@ def begin_part(run: RunStore, objective: str, source: ForkSource) -> None:
     save(run, StoredPlanning(planned=Planned(plan=plan, planning=planning)))
 
 
-def followed_above(run: RunStore, planning: Planning) -> FollowedRun | None:
+def followed_above(run: RunStore, planning: Planning) -> OtherRun | None:
     """Return the run that a run does a part of; None if it does none."""
     if not planning.forked_part:
         return None
-    return FollowedRun.of(run.other(planning.forked_from), is_part=False)
+    return OtherRun.of(run.other(planning.forked_from), is_part=False)
 
 
 @dataclass(slots=True)
@@ -183,8 +184,7 @@ class Parts:
             ) from None
         except asyncio.CancelledError:
             # Its account stays open: a resumed run goes on with it.
-            why = "The run that it is a part of was cancelled."
-            await asyncio.shield(cancel_child(flow_run.id, why))
+            await asyncio.shield(self._cancel(step.id, flow_run.id))
             raise
         except ServerError:
             self._settle(step.id, key, part)
@@ -193,6 +193,14 @@ class Parts:
             raise
         self._settle(step.id, key, part)
         return part
+
+    async def _cancel(self, step: str, flow_run_id: UUID) -> None:
+        """Cancel a part's flow run, unless another process goes on with this run and with it."""
+        try:
+            await asyncio.to_thread(save_step, self.context.run, self.context.records[step])
+        except RunTakenError:
+            return
+        await cancel_child(flow_run_id, "The run that it is a part of was cancelled.")
 
     async def _wait(self, step: str, part: RunPart, flow_run: FlowRun) -> None:
         """Return when a part's run has a result, whether or not the part succeeded in it."""
@@ -245,7 +253,7 @@ class Parts:
 
     def _keep_finished(self, child: RunStore, step: str) -> None:
         """Keep what a part's run has finished, for the one that does the rest."""
-        done = FollowedRun.of(child, is_part=True)
+        done = OtherRun.of(child, is_part=True)
         take_items(child, self.context.run, step)
         for state in done.states.values():
             text = child.output(state.id) if state.parent and state.attempts else None
@@ -259,7 +267,7 @@ def _is_bounded(run: RunStore, step: str) -> bool:
     """Whether something of a part was refused or ended by its run's bounds."""
     return any(
         root_of(state.id) == step and state.category is Category.BUDGET
-        for state in FollowedRun.of(run, is_part=True).states.values()
+        for state in OtherRun.of(run, is_part=True).states.values()
     )
 
 
