@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -17,16 +17,20 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from deployments import prefect_command, start_deployment
+from deployments import start_deployment
 from flow_runs import plan_of, steps_of
-from own_server import OwnServer, own_server, wait_for
+from own_server import OwnServer, own_server
+from own_server import wait_for as wait_for_seconds
+from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.client.schemas.objects import FlowRun, State
-from prefect.states import AwaitingRetry, Cancelling, Crashed, Running
+from prefect.states import AwaitingRetry, Cancelling, Crashed, Running, Suspended
+from prefect.types.entrypoint import EntrypointType
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm as swarm_flow
 from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.events import PartEvent
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.protocol import run_id_of
 from prefect_swarm.store.result import SwarmResult
@@ -152,9 +156,22 @@ def stage(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
             yield (stage := Stage(server, provider))
 
 
+def make_pool(pool: str) -> None:
+    made = WorkPoolCreate(name=pool, type="process")
+    ask_server(lambda client: client.create_work_pool(made))
+
+
 def deploy(pool: str) -> None:
-    prefect_command("work-pool", "create", pool, "--type", "process")
-    prefect_command("deploy", "prefect_swarm.flows.swarm:swarm", "--name", pool, "--pool", pool)
+    make_pool(pool)
+
+    async def deploy_flow() -> None:
+        by_module = EntrypointType.MODULE_PATH
+        deployment = await swarm_flow.ato_deployment(
+            pool, work_pool_name=pool, entrypoint_type=by_module
+        )
+        await deployment.aapply()
+
+    asyncio.run(deploy_flow())
 
 
 def normal(prompts: list[str], objective: str) -> list[str]:
@@ -190,6 +207,16 @@ def kill_process_of(flow_run: UUID) -> None:
                 os.kill(int(process.name), signal.SIGKILL)
                 return
     raise AssertionError(f"no process works on {flow_run}")
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Return when it holds; on a busy machine each process takes a minute to start."""
+    wait_for_seconds(condition, what, 600)
+
+
+def told_by(run: RunFolder) -> list[PartEvent]:
+    """Return what a run has told of its parts."""
+    return [event for event in run.events({"part"}) if isinstance(event, PartEvent)]
 
 
 def result_of(flow_run: UUID | str) -> SwarmResult:
@@ -266,12 +293,17 @@ def test_cancelling_a_run_cancels_its_part_which_goes_on_when_the_run_is_resumed
     assert len(stage.prompts("cancelled")) == 5
 
 
-def test_a_part_that_crashes_again_is_a_failure_of_the_infrastructure(stage: Stage) -> None:
+def test_a_part_that_waits_is_waited_for_and_one_that_crashes_again_has_failed(
+    stage: Stage,
+) -> None:
     with ThreadPoolExecutor(1) as thread:
         plan = small_plan(IDLE, "lost", optional=True)
         running = thread.submit(copy_context().run, stage.run, plan)
         wait_for(lambda: bool(parts_of("lost")), "the part")
         (child,) = parts_of("lost")
+        set_state(child.id, Suspended(timeout_seconds=600))
+        run = RunFolder.find(child.parameters["fork"]["run"])
+        wait_for(lambda: any(each.state == "Suspended" for each in told_by(run)), "word of it")
         for after in ("AwaitingRetry", "Cancelled"):
             set_state(child.id, Running())
             set_state(child.id, Crashed(message="gone"))
@@ -282,12 +314,13 @@ def test_a_part_that_crashes_again_is_a_failure_of_the_infrastructure(stage: Sta
 
 
 def test_a_pool_that_cannot_do_a_part_is_said_before_anything_begins(stage: Stage) -> None:
-    prefect_command("work-pool", "create", "bare-pool", "--type", "process")
+    make_pool("bare-pool")
     with pytest.raises(InputError, match=r"'bare-pool' has no deployment of the flow swarm"):
         stage.run(small_plan("bare-pool", "refused"))
     with pytest.raises(InputError, match=r"the work pool 'absent', which .* doesn't have"):
         stage.run(small_plan("absent", "refused"))
-    prefect_command("work-pool", "pause", IDLE)
+    paused = WorkPoolUpdate(is_paused=True)
+    ask_server(lambda client: client.update_work_pool(IDLE, paused))
     with pytest.raises(InputError, match=r"'idle-pool' of step S2 is paused"):
         stage.run(small_plan(IDLE, "refused"))
     assert not stage.prompts("refused")
