@@ -11,7 +11,15 @@ from ..metrics.clock import run_time
 from ..models.names import Price, Profile
 from ..plan.schedule import ConcurrencyLimits
 from ..plan.task_ir import StepSettings, Tier, TierName
-from ..store.accounts import Accounts, Amount, Booking, Budget, Spending, admits
+from ..store.accounts import (
+    Accounts,
+    Amount,
+    Booking,
+    Budget,
+    Spending,
+    admits,
+    room_for_part,
+)
 from ..store.attempt import Usage
 from ..tasks.subagent.request import (
     CallLimits,
@@ -122,6 +130,42 @@ class Ledger:
             return request
         remaining = self.budget.timeout_s - self._elapsed_s
         return request.model_copy(update={"timeout_s": min(request.timeout_s, remaining)})
+
+    async def reserve_part(self, key: str, step: str) -> Budget:
+        """Reserve for a step that a run of its own does, once there is room; return its bounds.
+
+        What an earlier process reserved for it is reserved still, and its run has these bounds.
+
+        Raises:
+            BudgetExceededError: Nothing is left.
+        """
+        if (before := self.accounts.open_bookings.pop(key, None)) is not None:
+            self._under_way[key] = _Reservation(before)
+            return Budget(
+                None if self.budget.max_tokens is None else before.tokens,
+                None if self.budget.max_usd is None else before.usd,
+                self.seconds_left,
+            )
+        while (room := room_for_part(self.budget, self._spending())) is None:
+            self._settled.clear()
+            await self._settled.wait()
+        booking = Booking(
+            key=key,
+            step=step,
+            tokens=room.max_tokens or 0,
+            usd=room.max_usd or 0.0,
+            elapsed_s=self._elapsed_s,
+        )
+        self._under_way[key] = _Reservation(booking)
+        self.write(booking)
+        return room
+
+    def settle_part(self, key: str, step: str, usage: Usage, spent: Amount) -> None:
+        """Book what the run of a step took, once in all processes; nothing is reserved any more."""
+        self._under_way.pop(key, None)
+        if key not in self.accounts.settled:
+            self.book(key, "", usage, spent, step=step)
+        self._settled.set()
 
     def take_over(self, request: SubagentRequest) -> None:
         """Begin a call that is paid for under another key: it takes nothing when it is settled."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from prefect.client.schemas.objects import State
 
@@ -21,6 +22,7 @@ from ..tasks.subagent.request import CallLimits
 from ..toolsets.catalogue import Catalogue
 from .bounds import Ledger, Models, call_limits
 from .control import RunControl
+from .followed import FollowedSteps
 from .options import SwarmOptions
 from .prestart import PrestartedRequests
 
@@ -160,6 +162,8 @@ class RunContext:
             steps of the first plan are not there.
         restart_counts: How often each step was begun again after its run had failed; see
             `RunStore.begin_again`.
+        followed: Which steps other runs do.
+        deployments: Which deployment does parts of the plan, by the names of work pools.
     """
 
     run: RunStore
@@ -180,6 +184,8 @@ class RunContext:
     plan_state: State[Any] | None = None
     turn_runs: dict[str, str] = field(default_factory=dict[str, str])
     restart_counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    followed: FollowedSteps = field(default_factory=FollowedSteps)
+    deployments: Mapping[str, UUID] = field(default_factory=dict[str, UUID])
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ..errors import Category
+from ..errors import Category, SwarmError
 from ..metrics.clock import run_time
 from ..plan.schedule import Schedule
 from ..plan.schedule_events import (
@@ -42,6 +42,7 @@ from .attempt import Attempts
 from .bounds import concurrency_limits
 from .context import RunContext, save_step, save_step_aside
 from .expansion import Expansions
+from .parts import Parts
 from .turns import Turns
 
 __all__ = ["Driver"]
@@ -86,6 +87,10 @@ class Driver:
     _status: RunStatus | Literal["edited"] | None = field(init=False, default=None)
     _waits: bool = field(init=False, default=False)
     _person: asyncio.Task[None] | None = field(init=False, default=None)
+    _parts: Parts = field(init=False)
+    _under_way: dict[str, asyncio.Task[None]] = field(
+        init=False, default_factory=dict[str, "asyncio.Task[None]"]
+    )
     _turn: asyncio.Task[PlanExtended] | None = field(init=False, default=None)
     _given_up: set[str] = field(init=False, default_factory=set[str])
 
@@ -93,6 +98,7 @@ class Driver:
         limits = concurrency_limits(self.context.options, self.context.models)
         self._schedule = Schedule(limits)
         self._expansions = Expansions(self.context)
+        self._parts = Parts(self.context)
 
     async def drive(self) -> RunStatus | Literal["edited"]:
         """Run the plan to its end; `edited` if another plan is to take its place.
@@ -120,15 +126,22 @@ class Driver:
                     self.asking.close()
                     await self._stop_turn()
                     await self._advance(Cancelled())
+                    for part in self._under_way.values():
+                        part.cancel()
                 await self._take_turn()
                 await self._take_ended()
+                await self._take_parts()
         finally:
             cancel.cancel()
             await self._stop_asking()
             await self._stop_turn()
-            for task in self._running.values():
+            tasks: tuple[asyncio.Task[Any], ...] = (
+                *self._running.values(),
+                *self._under_way.values(),
+            )
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._running.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             self.attempts.spans.close()
         return self._status
 
@@ -151,7 +164,8 @@ class Driver:
 
     async def _next_event(self, watched: set[asyncio.Task[Any]]) -> None:
         """Wait until an attempt or the run is over, or it is time to look for answers."""
-        if self._waits or (self.asking.has_decisions and not self._running):
+        is_idle = not (self._running or self._under_way)
+        if self._waits or (self.asking.has_decisions and is_idle):
             self._ask_person()
         self.asking.has_asked.clear()
         wakes: set[asyncio.Future[Any]] = set()
@@ -160,7 +174,8 @@ class Driver:
         if self._turn is not None:
             # A turn may ask a person in its middle.
             wakes.add(asyncio.ensure_future(self.asking.has_asked.wait()))
-        others = {each for each in (self._person, self._turn) if each is not None}
+        others: set[asyncio.Task[Any]] = {*self._under_way.values()}
+        others |= {each for each in (self._person, self._turn) if each is not None}
         try:
             await asyncio.wait(
                 {*self._running.values(), *watched, *others, *wakes},
@@ -199,6 +214,9 @@ class Driver:
             event = turn.result()
             self._expansions.take_plan()
             self._given_up.update(event.given_up)
+            for step in event.given_up:
+                if (part := self._under_way.get(step)) is not None:
+                    part.cancel()
             await self._advance(event)
             for step in event.given_up:
                 if self.context.records[step].now == "skipped":
@@ -257,6 +275,29 @@ class Driver:
         for event, commands in ended:
             await self._carry_out(commands, event)
 
+    async def _take_parts(self) -> None:
+        """Expand the steps that other runs have done: their members end as they did there."""
+        for step, task in list(self._under_way.items()):
+            if not task.done():
+                continue
+            del self._under_way[step]
+            record = self.context.records[step]
+            error = None if task.cancelled() else task.exception()
+            if error is None and not task.cancelled():
+                event = await self._expansions.expand(record.step)
+                await self._carry_out_all(self._expanded(event))
+                continue
+            if task.cancelled():
+                if step not in self._given_up:
+                    record.end("cancelled")
+            elif isinstance(error, SwarmError):
+                record.end(str(error), error.category)
+            elif isinstance(error, Exception):
+                record.end(repr(error), Category.INFRASTRUCTURE)
+            elif error is not None:
+                raise error
+            await self._advance(Expanded(step, outcome="failed"))
+
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
         if task.cancelled():
             if step not in self._given_up:
@@ -285,9 +326,12 @@ class Driver:
         return commands
 
     async def _carry_out(self, commands: Sequence[Command], event: Event) -> None:
+        await self._carry_out_all([(command, event) for command in commands])
+
+    async def _carry_out_all(self, commands: Sequence[tuple[Command, Event]]) -> None:
         """Carry commands out, and those that follow from them before the next ones."""
         self._waits = False
-        left: list[tuple[Command, Event]] = [(command, event) for command in reversed(commands)]
+        left = [*reversed(commands)]
         while left:
             command, event = left.pop()
             if isinstance(command, Decide | Expand | Close):
@@ -319,6 +363,11 @@ class Driver:
 
     async def _launch(self, command: Launch) -> None:
         step, attempt = command.step, command.attempt
+        record = self.context.records[step]
+        if (run := self.context.followed.run_of(record)) is not None:
+            taking = asyncio.to_thread(run.take, self.context.run, record)
+            self._running[step] = asyncio.create_task(taking)
+            return
         if attempt > 1 or step not in self._prestarted:
             self.context.emit(StartedEvent(step=step, attempt=attempt, tier=command.tier))
         ready_at = self._waits_since.pop(step, None)
@@ -345,7 +394,13 @@ class Driver:
 
     async def _expand(self, step: str) -> list[tuple[Command, Event]]:
         """Give a step with members those that it gets now."""
-        event = await self._expansions.expand(self.context.records[step].step)
+        compiled = self.context.records[step].step
+        if compiled.pool and step not in self.context.followed.parts:
+            self._under_way[step] = asyncio.create_task(self._parts.do(compiled))
+            return []
+        return self._expanded(await self._expansions.expand(compiled))
+
+    def _expanded(self, event: Expanded) -> list[tuple[Command, Event]]:
         commands = self._decide(event)
         for member in event.steps:
             if member.id in event.done:

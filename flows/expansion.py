@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..data_types import Frozen
 from ..errors import Category, ItemsError, RunDamagedError
 from ..metrics.clock import run_time
 from ..plan.compile import CompiledStep
@@ -43,26 +42,13 @@ from ..text import one_line, plain_words, plural
 from ..untrusted.json_text import NoJsonError, read_json
 from .context import RunContext, planned_steps
 from .estimate import least_of_members, shortage
-from .members import members_stored, restore_members, set_members_aside
+from .members import StoredItems, members_stored, restore_members, set_members_aside
 
-__all__ = ["Expansions", "StoredItems"]
+__all__ = ["Expansions"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 _MOST_NAMES = 300
 """Characters of inputs' names in an error."""
-
-
-class StoredItems(Frozen):
-    """The items that a step is done for; `note` says which were left out.
-
-    `basis` is a hash of what they were found in. Where that has changed they are looked for again.
-    A step that follows another one has the items of that one.
-    """
-
-    step: str
-    basis: str = ""
-    items: tuple[Item, ...] = ()
-    note: str = ""
 
 
 @dataclass(slots=True)
@@ -98,6 +84,9 @@ class Expansions:
 
     async def expand(self, step: CompiledStep) -> Expanded:
         """Return the members that a step gets now, after they are stored."""
+        if (ended := self.context.followed.end_without_members(step.id)) is not None:
+            self.context.records[step.id].take_end(ended)
+            return Expanded(step.id, outcome="failed")
         if step.for_each is not None:
             return await self._instances(step, step.for_each)
         if step.repeat is not None:
@@ -341,14 +330,15 @@ class Expansions:
     ) -> Expanded:
         members = tuple(state.step for state in states.values())
         restored = await asyncio.to_thread(restore_members, self.context.run, states)
-        if not restored and (problem := await self._problem(step, members)):
+        is_done = self.context.followed.has(step.id)
+        if not (restored or is_done) and (problem := await self._problem(step, members)):
             self.context.records[step.id].end(problem, Category.BUDGET)
             return Expanded(step.id, outcome="failed")
         self.context.records.update(states)
         self.context.records[step.id].add_members([*states])
         note = self.context.records[step.id].summary
         self.context.emit(ExpandedEvent(step=step.id, note=note, steps=planned_steps(members)))
-        wanted = "steps" in self.context.options.approve
+        wanted = "steps" in self.context.options.approve and not is_done
         approval = frozenset(member.id for member in members if wanted and member.approval)
         return Expanded(step.id, members, restored, approval, counted, needed, is_complete)
 

@@ -24,8 +24,7 @@ from ..store.runs import find_run
 from ..store.step import StepState, TakenFrom
 from ..tasks.planner.task import Planned
 from ..text import plural
-from .expansion import StoredItems
-from .members import states_stored
+from .members import states_stored, take_items
 from .options import SwarmOptions
 from .plan_changes import current_plan, plan_so_far, rules_of, unchanged_steps
 from .planning import plan_rules
@@ -140,11 +139,13 @@ class ForkSource(Frozen):
             depend on them; an instance may be one.
         turn: The turn of the orchestrator's after which the run goes on, as the other one was then;
             0: it takes the whole plan, and the orchestrator has no more turns.
+        part: The step that the run does for the other one, which follows it; "" for a fork.
     """
 
     run: str
     again: tuple[str, ...] = ()
     turn: int = 0
+    part: str = ""
 
 
 def steps_taken_over(
@@ -241,7 +242,7 @@ def begin_fork(
     work = finished_work(source.run)
     after = _plan_after(work, source, plan, options)
     check_objective(after, objective)
-    _take_items(work, run)
+    take_items(work.run, run)
     taken = taken_by(work, source, after)
     plain = [name for name in taken if name in work.steps]
     for name in (*plain, *_members_taken(work, source, after, taken)):
@@ -290,12 +291,6 @@ def _turns_until(run: RunStore, last: int) -> tuple[Planned, tuple[StoredTurn, .
             "Leave the turn out.",
         )
     return stored.planned, tuple(taken[: last - 1])
-
-
-def _take_items(work: FinishedWork, run: RunStore) -> None:
-    """Let a fork know which items the source's instances are for, so that it sees other ones."""
-    for found in work.run.records("expansion", StoredItems, lambda items: items.step):
-        run.write_record("expansion", found, found.step)
 
 
 def _members_taken(

@@ -14,19 +14,35 @@ from contextlib import suppress
 from ..data_types import Frozen
 from ..errors import RunDamagedError
 from ..plan.ids import is_within
+from ..plan.items import Item
 from ..store.protocol import RunStore
 from ..store.step import StepState
 from .stored_plan import finished_step
 
 __all__ = [
+    "StoredItems",
     "StoredMember",
     "members_stored",
     "restore_members",
     "set_members_aside",
     "states_stored",
+    "take_items",
 ]
 
 _logger = logging.getLogger("prefect_swarm.runs")
+
+
+class StoredItems(Frozen):
+    """The items that a step is done for; `note` says which were left out.
+
+    `basis` is a hash of what they were found in. Where that has changed they are looked for again.
+    A step that follows another one has the items of that one.
+    """
+
+    step: str
+    basis: str = ""
+    items: tuple[Item, ...] = ()
+    note: str = ""
 
 
 class StoredMember(Frozen):
@@ -76,6 +92,19 @@ def set_members_aside(run: RunStore, step: str) -> None:
     """
     for name in members_stored(run, step):
         _set_aside(run, name)
+
+
+def take_items(source: RunStore, run: RunStore, within: str = "") -> None:
+    """Let a run know which items another one's instances are for.
+
+    Args:
+        source: The other run.
+        run: The one that is to know.
+        within: The step whose items it takes; "" for all.
+    """
+    for found in source.records("expansion", StoredItems, lambda items: items.step):
+        if not within or found.step == within or is_within(found.step, within):
+            run.write_record("expansion", found, found.step)
 
 
 def members_stored(run: RunStore, step: str) -> Iterator[str]:

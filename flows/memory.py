@@ -161,7 +161,7 @@ class Memories:
         prompts = {agent.name: agent.system_prompt for agent in self.agents}
         invented = [
             InventedAgent(step.agent, prompts[step.agent], self._task_type(step), step.persona)
-            for step in (record.step for record in records if _was_done(record))
+            for step in (record.step for record in records if self._was_done(record))
             if step.agent in prompts
         ]
         try:
@@ -175,6 +175,11 @@ class Memories:
         except MemoryStoreError as error:
             _logger.warning("Nothing is learned from the run: %s", error)
             return ()
+
+    def _was_done(self, record: StepState) -> bool:
+        """Whether a step succeeded in this run; of what another one did, that one has learned."""
+        is_here = record.taken_from is None and not self.context.followed.has(record.id)
+        return record.output is not None and is_here
 
     def _task_type(self, step: CompiledStep) -> str:
         return task_type_of(self.context.plan.task_type, step.output.kind)
@@ -201,11 +206,6 @@ class Memories:
             used=tuple(dict.fromkeys((*used, *shown_keys))),
             again=self.context.restart_counts.get(step.id, 0),
         )
-
-
-def _was_done(record: StepState) -> bool:
-    """Whether a step succeeded in this run; of what was taken over, the other run has learned."""
-    return record.output is not None and record.taken_from is None
 
 
 async def facts_for(context: RunContext) -> PlanningFacts | None:

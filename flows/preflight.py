@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from uuid import UUID
 
 from prefect.settings import get_current_settings
 
@@ -36,6 +37,7 @@ from ..toolsets.web import WebSource
 from .bounds import Models
 from .control import caller
 from .options import SwarmOptions
+from .prefect_io.child_run import find_deployments
 
 __all__ = [
     "LEAST_BYTES",
@@ -43,6 +45,7 @@ __all__ = [
     "catalogue_of_options",
     "check_gates",
     "check_models",
+    "check_pools",
     "check_storage",
     "check_toolsets",
     "most_at_once",
@@ -58,7 +61,8 @@ async def check_gates(plan: CompiledPlan) -> None:
     """
     steps: dict[str, list[str]] = {}
     for step in plan.steps:
-        for gate in filter(is_required, step.gates):
+        # What is done on a work pool is checked there.
+        for gate in () if step.pool else filter(is_required, step.gates):
             steps.setdefault(gate_name(gate), []).append(step.id)
     for name, ids in steps.items():
         # A tool that is asked for its version, or the sandbox that is tried, takes a moment.
@@ -68,6 +72,28 @@ async def check_gates(plan: CompiledPlan) -> None:
                 f"The gate {name} of {users} can't run here: {problem.problem}",
                 f"{problem.fix.rstrip('.')}. Or disable it: see --gates.".removeprefix(". "),
             )
+
+
+async def check_pools(plan: CompiledPlan, run: RunStore, options: SwarmOptions) -> dict[str, UUID]:
+    """Return which deployment does parts of a plan, by the names of the work pools.
+
+    What an earlier process has had done on a pool is not looked at again.
+
+    Raises:
+        InputError: A pool isn't there, is paused or has no deployment that can do it, or a model's
+            name has a password: flow runs show their options.
+        ServerError: The server can't be asked.
+    """
+    pools: dict[str, str] = {}
+    for step in plan.steps:
+        if step.pool:
+            state = await asyncio.to_thread(run.step, step.id)
+            if state is None or state.status != "succeeded":
+                pools.setdefault(step.pool, step.id)
+    if not pools:
+        return {}
+    options.refuse_secrets()
+    return await find_deployments(pools)
 
 
 def _problem(gate: Gate) -> SwarmError | None:
@@ -125,7 +151,9 @@ def _of_steps(options: SwarmOptions, plan: TaskIR | None) -> Sequence[str]:
         InputError: One takes a key from an environment variable: which keys leave the machine is
             the user's to say, not a plan's.
     """
-    named = [(step.id, step.model) for step in (plan.steps if plan else ()) if step.model]
+    # What is done on a work pool is checked there.
+    steps = [step for step in (plan.steps if plan else ()) if not step.pool]
+    named = [(step.id, step.model) for step in steps if step.model]
     for step, model in named:
         try:
             refuse_secrets(model)

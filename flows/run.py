@@ -53,10 +53,12 @@ from .control import RunControl, wait_events
 from .drive import Driver
 from .estimate import least_of_plan, shortage, sizes_of
 from .event_log import event_bus
+from .followed import FollowedSteps
 from .memory import Memories, facts_for, reads_facts, recall_for, store_of
 from .messages import Inbox
 from .options import SwarmOptions
 from .parl_figures import parl_of_run
+from .parts import followed_above
 from .picture_readers import check_any_reader, check_readers
 from .plan_changes import Replacements, keep_unchanged, plan_so_far, steps_written
 from .planning import explored_before, plan_for, plan_rules
@@ -64,7 +66,13 @@ from .prefect_io.flow_run import terminable
 from .prefect_io.live_view import LiveRun
 from .prefect_io.pages import RunPages
 from .prefect_io.task_runs import task_run_of
-from .preflight import check_gates, check_models, check_toolsets, toolsets_of_run
+from .preflight import (
+    check_gates,
+    check_models,
+    check_pools,
+    check_toolsets,
+    toolsets_of_run,
+)
 from .prestart import PrestartedRequests, accounted
 from .run_inputs import stored_inputs
 from .stored_plan import (
@@ -261,14 +269,21 @@ class Run:
             # Keys are those that the process had which took the turns.
             plan = replace(plan, content_hash=compiled(self._before_turns).content_hash)
         check_readers(plan, options, self.context.models.profile)
+        deployments = await check_pools(plan, folder, options)
         await check_gates(plan)
         await check_toolsets(plan, toolsets, folder)
         records = {step.id: StepState.of(step) for step in plan.steps}
         if self.edits:
             keep_unchanged(folder, plan)
         self._restored = restore_steps(folder, records)
+        above = followed_above(folder, self.planned.planning)
         self.context = context = replace(
-            self.context, plan=plan, sizes=sizes_of(self.planned.plan, options), records=records
+            self.context,
+            deployments=deployments,
+            followed=FollowedSteps(above, self.planned.planning.forked_part),
+            plan=plan,
+            sizes=sizes_of(self.planned.plan, options),
+            records=records,
         )
         replaced = sum(record.revision for record in records.values())
         replacements = Replacements(context, left=max(0, options.policy.replans - replaced))
@@ -303,6 +318,7 @@ class Run:
         begun = [each.step for each in bookings if is_step_id(each.step)]
         # A fork has outputs that another run paid for.
         begun += context.run.finished_steps()
+        begun += [step.id for step in context.plan.steps if context.followed.has(step.id)]
         done = self._restored.union(map(root_of, begun))
         needed = least_of_plan(
             context.plan, context.sizes, context.options, ledger.prices.get, done
@@ -347,6 +363,10 @@ class Run:
         turns = self._turns if context.options.answer_schema is None else None
         if turns is not None and turns.answer is not None:
             return RunAnswer(turns.answer, trouble=turns.trouble)
+        if part := self.planned.planning.forked_part:
+            # What reads it is in the run that it is a part of.
+            output = context.records[part].output
+            return RunAnswer(output.text if output is not None else "")
         done_when = self.planned.plan.definition_of_done
         answering = Answering(context, done_when, answer_check())
         async with self._shown_if_left():

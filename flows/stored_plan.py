@@ -303,7 +303,8 @@ def _spent(booking: Booking, total: Usage) -> SpentEvent:
     )
 
 
-PLAN = "plan"
+PLAN, PART = "plan", "part."
+"""Whose booking the plan's is, and what the keys of bookings of parts begin with."""
 
 
 async def paid_again(run: RunStore) -> tuple[str, ...]:
@@ -317,6 +318,9 @@ async def paid_again(run: RunStore) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for booking in accounts.settled.values():
         if booking.step in names or not booking.usage.requests:
+            continue
+        if booking.key.startswith(PART):
+            # Its run is found again, with all that it has.
             continue
         if not _is_current(booking, again) or _is_whole(run, booking.step):
             continue

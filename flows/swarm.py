@@ -27,6 +27,7 @@ from ..text import one_line, visible
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions
+from .parts import begin_part, name_of_part
 from .prefect_io.deployment import settle_options
 from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
 from .prefect_io.form_service import FormDesk, desk_of
@@ -78,7 +79,12 @@ worker; an empty text means none."""
 
 def _flow_run_name() -> str:
     objective = str(flow_run.parameters.get("objective", ""))
-    return one_line(objective, 72)
+    fork: object = flow_run.parameters.get("fork")
+    if isinstance(fork, dict):
+        part = str(cast("dict[str, object]", fork).get("part") or "")
+    else:
+        part = fork.part if isinstance(fork, ForkSource) else ""
+    return name_of_part(part, objective) if part else one_line(objective, 72)
 
 
 @schema_flow(
@@ -109,7 +115,8 @@ async def swarm(
         inputs: Texts to work on, by their names.
         options: Models and budgets. In a run of a deployment, what is left empty stays as the
             deployment has it.
-        fork: A run whose finished steps are taken over, and whose plan is where none is given.
+        fork: A run whose finished steps are taken over, and whose plan is where none is given; with
+            `part` the run that has one of its steps done here.
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
@@ -130,7 +137,9 @@ async def swarm(
     look_up_result_folder()
     run = open_run(str(flow_run.id))
     desk = desk_of(run)
-    options = await settle_options(desk.flow_run, options)
+    if fork is None or not fork.part:
+        # A part has the options of the run that it is a part of, as they are.
+        options = await settle_options(desk.flow_run, options)
     await _look_for_folder(run, desk.flow_run, options)
     taken, loop = asyncio.Event(), asyncio.get_running_loop()
     lost = partial(loop.call_soon_threadsafe, taken.set)
@@ -232,7 +241,10 @@ def _begin(
         keep_inputs(run, inputs)
         if fork is not None:
             _check_without_inputs(run)
-            begin_fork(run, objective, fork, plan, options)
+            if fork.part:
+                begin_part(run, objective, fork)
+            else:
+                begin_fork(run, objective, fork, plan, options)
         planned = begun.expected_start_time
         about = About(
             flow_run_id=str(begun.id),

@@ -132,6 +132,7 @@ class CompiledStep:
         review: Who reviews what it made; None for nobody.
         best_of: How its first attempt is made of samples; None for a single answer.
         planned_instructions: The planner's, where the memory has chosen other ones.
+        pool: The work pool on which its members are done; "" for here.
     """
 
     id: str
@@ -173,6 +174,7 @@ class CompiledStep:
     review: CompiledReview | None = None
     best_of: CompiledBestOf | None = None
     planned_instructions: str = ""
+    pool: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -344,12 +346,14 @@ class _Compiler:
             approval=step.approval,
             review=compile_review(step.review, agents, self.rules),
             best_of=compile_best_of(step.best_of, agents, self.rules),
+            pool=step.pool or "",
         )
         if not (step.when or step.for_each or step.repeat or step.collect):
             return made
         return replace(
             made,
-            waits_for=tuple(name for name in waits_for if name != follows),
+            # Another run takes finished steps over: there is nothing to follow item by item.
+            waits_for=tuple(name for name in waits_for if step.pool or name != follows),
             source=source,
             follows=follows,
             when=step.when,
@@ -467,6 +471,7 @@ _LATER_FIELDS: Mapping[str, object] = {
     "round": 0,
     "review": None,
     "best_of": None,
+    "pool": "",
 }
 """Fields that plans of earlier versions didn't have, and what each is where it says nothing."""
 

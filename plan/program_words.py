@@ -40,6 +40,8 @@ def _words(step: CompiledStep, most: int) -> Iterator[str]:
         names = [inner.id for inner in step.plan]
         span = ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]}"
         yield f"a plan of {plural(len(names), 'step')} inside: {span}; {step.final} has its output"
+    if step.pool:
+        yield f"on the work pool {step.pool}"
     if step.collect is not None:
         yield f"joined without a model: {step.collect}"
     if (best_of := step.best_of) is not None:

@@ -171,7 +171,17 @@ _OF_OUTPUTS = ("output", "gates", "inputs", "timeout_s")
 
 
 def _check_work(step: Step, name: str, scope: _Scope) -> None:
-    """Check what does the step: an agent with a prompt, a plan, or `collect`."""
+    """Check what does the step, and where: an agent with a prompt, a plan, or `collect`."""
+    if step.pool and not (step.plan or step.for_each):
+        raise ValueError(
+            f"step {name} has the pool {step.pool!r}, but neither a plan nor for_each; only such a "
+            "part of a run has a flow run of its own"
+        )
+    if step.pool and scope.depth:
+        raise ValueError(
+            f"step {name} has the pool {step.pool!r} and is inside another step; name the pool in "
+            "the outermost one"
+        )
     if step.plan or step.collect:
         _check_without_agent(step, name)
         return

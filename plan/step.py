@@ -39,6 +39,7 @@ TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
 
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 _AgentOfStep = Annotated[str, StringConstraints(strip_whitespace=True, max_length=80)]
+PoolName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 StepId = Annotated[str, StringConstraints(pattern=rf"^{STEP_ID.pattern}$")]
 
 
@@ -133,6 +134,11 @@ class Step(PlanPart):
     review: Review | None = Field(default=None, description="Who reviews what it made.")
     best_of: BestOf | None = Field(
         default=None, description="How many samples are drawn, and who chooses."
+    )
+    pool: PoolName | None = Field(
+        default=None,
+        description="The work pool on which its members are done, as a flow run of their own; "
+        "null does them here.",
     )
 
     @model_validator(mode="after")

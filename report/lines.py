@@ -38,6 +38,7 @@ __all__ = [
     "mermaid",
     "omission_line",
     "outcome_line",
+    "parts_line",
     "path_table",
     "recalled_line",
     "run_figures",
@@ -79,6 +80,13 @@ def taken_line(steps: Sequence[StepState]) -> str:
             by_run.setdefault(step.taken_from.run, []).append(step.id)
     parts = [f"{_some(names)} from run {run}" for run, names in by_run.items()]
     return f"Taken over: {'; '.join(parts)}." if parts else ""
+
+
+def parts_line(steps: Sequence[StepState]) -> str:
+    """Say in one line which steps are done on work pools, by which flow runs; "" if none are."""
+    found = [f"{step.id} {step.part.words}" for step in steps if step.part is not None]
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"On work pools: {'; '.join(found[:_SHOWN])}{more}." if found else ""
 
 
 def without_line(result: SwarmResult) -> str:

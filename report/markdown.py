@@ -24,6 +24,7 @@ from .page import (
     Strong,
     Table,
     Text,
+    WebLink,
     words_of,
 )
 
@@ -86,6 +87,8 @@ _MARKDOWN: Mapping[int, str] = str.maketrans(
     }
 )
 # What becomes a link by itself, or a heading, a list or a line at the start of a paragraph.
+_PLAIN_URL = re.compile(r"https?://[\w.:/-]+")
+"""An address of a page; what could end the link isn't in it."""
 _LINK = re.compile(r"(?<=www)\.|:(?=//)", re.IGNORECASE)
 _BLOCK = re.compile(r"^([-+#=]+|\d+[.)])(?=\s|$)")
 _MERMAID: Mapping[int, str] = str.maketrans(
@@ -325,6 +328,9 @@ def _text(text: Text, link: Link, limit: int) -> str:
         case Ref(page, words):
             target = link(page)
             return f"[{plain(words, limit)}]({target})" if target else plain(words, limit)
+        case WebLink(url, words):
+            is_plain = _PLAIN_URL.fullmatch(url) is not None
+            return f"[{plain(words, limit)}]({url})" if is_plain else plain(words, limit)
         case Strong(words):
             return f"**{plain(words, limit)}**"
         case _:

@@ -41,6 +41,7 @@ __all__ = [
     "Table",
     "Text",
     "TurnView",
+    "WebLink",
     "bounded_list",
     "bounded_table",
     "legend",
@@ -64,7 +65,15 @@ class Strong:
     text: str
 
 
-Text = str | Ref | Strong
+@dataclass(frozen=True, slots=True)
+class WebLink:
+    """A link to a page of the Prefect UI; its words alone where there is no address."""
+
+    url: str
+    text: str
+
+
+Text = str | Ref | Strong | WebLink
 
 
 def words_of(texts: Sequence[Text]) -> str:

@@ -22,6 +22,7 @@ from .lines import (
     changed_line,
     expected_words,
     memories_words,
+    parts_line,
     shown_line,
     taken_line,
     taken_words,
@@ -193,6 +194,8 @@ def _steps(view: RunView) -> list[Block]:
     blocks: list[Block] = [Paragraph(("Their pages: ", *joined(links, ", "), f"{rest}."))]
     if taken := taken_line([step.state for step in view.steps]):
         blocks.append(Paragraph((taken,)))
+    if parts := parts_line([step.state for step in view.steps]):
+        blocks.append(Paragraph((parts,)))
     return blocks
 
 

@@ -18,6 +18,7 @@ from .page import (
     Strong,
     Table,
     Text,
+    WebLink,
     bounded_list,
     bounded_table,
 )
@@ -80,6 +81,11 @@ def _lead(view: RunView, step: StepView) -> list[Block]:
         lead.append(Paragraph((f"{result.summary[:1].upper()}{result.summary[1:]}.",)))
     if result.change:
         lead.append(Paragraph((f"Changed: {change_line(result.change, result.planned)}",)))
+    if (part := result.part) is not None:
+        flow_run = WebLink(part.url, f"flow run {part.flow_run}")
+        look = f" as run {part.run}: prefect-swarm inspect {part.run}"
+        on_pool = f"Its members are done on the work pool {one_line(part.pool, 200)} by "
+        lead.append(Paragraph((on_pool, flow_run, look)))
     if result.taken_from is not None:
         look = f"prefect-swarm inspect {result.taken_from.run} --step {step.id}"
         words = f"It was {taken_words(result)}, which has its attempts: {look}"

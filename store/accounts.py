@@ -13,7 +13,7 @@ from ..errors import BudgetExceededError
 from ..text import dollars
 from .attempt import Usage
 
-__all__ = ["Accounts", "Amount", "Booking", "Budget", "Spending", "admits"]
+__all__ = ["Accounts", "Amount", "Booking", "Budget", "Spending", "admits", "room_for_part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,38 @@ def admits(budget: Budget, spending: Spending, needed: Amount) -> bool:
     now = at_worst + spending.reserved
     fits_tokens = budget.max_tokens is None or now.tokens <= budget.max_tokens
     return fits_tokens and (budget.max_usd is None or now.usd <= budget.max_usd)
+
+
+def room_for_part(budget: Budget, spending: Spending) -> Budget | None:
+    """Return the bounds of a part of the run that a run of its own does; None if it has to wait.
+
+    It may use all that is neither spent nor reserved. Where that is less than half of what isn't
+    spent, it waits until others have ended: a part with little room would fail for want of it.
+
+    Raises:
+        BudgetExceededError: Nothing is left, whatever becomes of the others.
+    """
+    # A part asks for something at least.
+    admits(budget, Spending(spending.spent, Amount(), spending.elapsed_s), Amount(1))
+    tokens = usd = seconds = None
+    if budget.max_tokens is not None:
+        unspent = budget.max_tokens - spending.spent.tokens
+        tokens = unspent - spending.reserved.tokens
+        if tokens < 1 or 2 * tokens < unspent:
+            return None
+    if budget.max_usd is not None:
+        unspent_usd = budget.max_usd - spending.spent.usd
+        if unspent_usd <= 0:
+            raise BudgetExceededError(
+                f"The run's money is spent: {dollars(spending.spent.usd)} of ${budget.max_usd:g}.",
+                "Raise max_usd.",
+            )
+        usd = unspent_usd - spending.reserved.usd
+        if usd <= 0 or 2 * usd < unspent_usd:
+            return None
+    if budget.timeout_s is not None:
+        seconds = budget.timeout_s - spending.elapsed_s
+    return Budget(tokens, usd, seconds)
 
 
 class Booking(Frozen):

@@ -41,6 +41,7 @@ from .events import (
     GateEvent,
     MessageEvent,
     OtherEvent,
+    PartEvent,
     PlannedEvent,
     PlanningEvent,
     ReadyEvent,
@@ -84,6 +85,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | GateEvent
         | MessageEvent
         | PlannedEvent
+        | PartEvent
         | PlanningEvent
         | ReadyEvent
         | SpentEvent

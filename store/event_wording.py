@@ -23,6 +23,7 @@ from .events import (
     FinishedEvent,
     GateEvent,
     MessageEvent,
+    PartEvent,
     PlannedEvent,
     PlannedStep,
     PlanningEvent,
@@ -38,6 +39,7 @@ __all__ = [
     "decided_by",
     "is_warning",
     "log_line",
+    "part_words",
     "planned_lines",
     "turn_words",
 ]
@@ -115,6 +117,8 @@ def _words(event: RunEvent, state: LogState) -> str | None:
             return f"Plan of {steps}, {roots} of them can start immediately"
         case ExpandedEvent():
             return _expanded(event)
+        case PartEvent():
+            return part_words(event)
         case TurnEvent():
             return f"Turn {event.number_of_turn} of the orchestrator: {turn_words(event)}"
         case StartedEvent():
@@ -149,6 +153,15 @@ def _expanded(event: ExpandedEvent) -> str:
     first = ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]}"
     words = f"{event.step}: {plural(len(names), 'member')}{f', {first}' if names else ''}"
     return f"{words} ({event.note})" if event.note else words
+
+
+def part_words(event: PartEvent) -> str:
+    """Write which flow run does a step, and how far that is."""
+    name, pool = one_line(event.flow_run, _WHO), one_line(event.pool, _WHO)
+    waits = ", and waits for a person" if event.state in ("Suspended", "Paused") else ""
+    where = f": {event.url}" if event.url else ""
+    words = f"{event.step}: flow run {name} on the work pool {pool} is {event.state}{waits}"
+    return f"{words} (run {event.part}){where}"
 
 
 def turn_words(event: TurnEvent) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "GateEvent",
     "MessageEvent",
     "OtherEvent",
+    "PartEvent",
     "PlannedEvent",
     "PlannedStep",
     "PlanningEvent",
@@ -133,6 +134,24 @@ class ExpandedEvent(RunEvent, frozen=True):
     kind: Literal["expanded"] = "expanded"
     steps: tuple[PlannedStep, ...] = ()
     note: str = ""
+
+
+class PartEvent(RunEvent, frozen=True):
+    """A step is done by a run of its own, on a work pool, whose flow run has this state now.
+
+    Attributes:
+        flow_run: The name of the flow run; `part` is the id of its run.
+        state: The state's name, such as `Scheduled`, `Running` or `Suspended`.
+        url: Where the Prefect UI shows it; "" where no UI is known.
+    """
+
+    kind: Literal["part"] = "part"
+    pool: str = ""
+    part: str = ""
+    flow_run_id: str = ""
+    flow_run: str = ""
+    state: str = ""
+    url: str = ""
 
 
 class PlannedEvent(RunEvent, frozen=True):

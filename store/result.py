@@ -111,6 +111,10 @@ class Planning(Frozen):
         default=0,
         description="The turn of that run after which the orchestrator goes on; 0: it doesn't.",
     )
+    forked_part: str = Field(
+        default="",
+        description="The step of that run that this one does, where that run follows it.",
+    )
     shown_runs: tuple[str, ...] = Field(
         default=(), description="Flow run ids of the earlier plans that the planner was shown."
     )
@@ -125,7 +129,8 @@ class Planning(Frozen):
     def forked_words(self) -> str:
         """Which run a fork's plan is of, after which turn, and how it was changed."""
         turn = f"after turn {self.forked_turn}" if self.forked_turn else ""
-        return ", ".join(filter(None, [f"run {self.forked_from}", turn, self.choice]))
+        part = f"its step {self.forked_part} alone" if self.forked_part else ""
+        return ", ".join(filter(None, [f"run {self.forked_from}", turn, part, self.choice]))
 
 
 class Mitigation(Frozen):

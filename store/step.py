@@ -17,7 +17,7 @@ from ..plan.schedule_events import UNFINISHED, EndStatus, StepStatus
 from ..untrusted.opening import PlainName
 from .attempt import Attempt, Decision, Usage, excerpt
 
-__all__ = ["StepState", "TakenFrom"]
+__all__ = ["RunPart", "StepState", "TakenFrom"]
 
 
 class TakenFrom(Frozen):
@@ -35,6 +35,28 @@ class TakenFrom(Frozen):
     def words(self) -> str:
         """It in words."""
         return f"taken over from run {self.run}"
+
+
+class RunPart(Frozen):
+    """The run that does a step and its members, on a work pool.
+
+    Attributes:
+        pool: The work pool.
+        run: The run's short id.
+        flow_run_id: Prefect's id of its flow run; `flow_run` is the name.
+        url: Where the Prefect UI shows it; "" where no UI is known.
+    """
+
+    pool: str
+    run: PlainName
+    flow_run_id: str
+    flow_run: str
+    url: str = ""
+
+    @property
+    def words(self) -> str:
+        """It in words."""
+        return f"done by flow run {self.flow_run} on the work pool {self.pool}, as run {self.run}"
 
 
 class StepState(BaseModel):
@@ -71,6 +93,9 @@ class StepState(BaseModel):
     critical: bool = False
     taken_from: TakenFrom | None = Field(
         default=None, description="The run that did it, where it was taken over; no attempts then."
+    )
+    part: RunPart | None = Field(
+        default=None, description="The run that does it and its members, on a work pool."
     )
     parent: str = Field(default="", description="The step that it is an instance or a part of.")
     label: str = Field(default="", description="Its item in a few words.")
@@ -246,6 +271,16 @@ class StepState(BaseModel):
             self.change, self.planned = stored.change, stored.planned
         self.truncated = stored.truncated
         self._take(artifact, stored.output_ref or "", stored.task_runs)
+
+    def follow(self, part: RunPart) -> None:
+        """Note which run does it."""
+        self.part = part
+
+    def take_end(self, stored: StepState) -> None:
+        """Take how it ended in another run, without an output."""
+        self.attempts = stored.attempts
+        self.category, self.reason = stored.category, stored.reason
+        self.by_condition = stored.by_condition
 
     def fail(
         self,

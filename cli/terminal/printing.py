@@ -30,7 +30,7 @@ from ...report.page import (
     words_of,
 )
 from ...store.event_log import to_line
-from ...store.event_wording import TURN_CAUSES, turn_words
+from ...store.event_wording import TURN_CAUSES, part_words, turn_words
 from ...store.events import (
     AnsweredEvent,
     AskedEvent,
@@ -44,6 +44,7 @@ from ...store.events import (
     FinishedEvent,
     GateEvent,
     MessageEvent,
+    PartEvent,
     PlannedEvent,
     PlanningEvent,
     RunEvent,
@@ -262,6 +263,8 @@ def _words_of_run(event: RunEvent) -> str:
         case ExpandedEvent():
             members = plural(len(event.steps), "member")
             return f"{members} ({event.note})" if event.note else members
+        case PartEvent():
+            return part_words(event)
         case PlannedEvent():
             return plural(len(event.steps), "step")
         case SpentEvent():

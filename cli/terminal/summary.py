@@ -16,6 +16,7 @@ from ...plan.step import final_step, needs_of
 from ...report.lines import (
     LEGEND,
     call_lines,
+    parts_line,
     path_table,
     recalled_line,
     run_figures,
@@ -262,6 +263,7 @@ def _print_others(result: SwarmResult, *, verbose: bool) -> None:
         *finding_words(result.parl),
         without_line(result),
         taken_line(result.steps),
+        parts_line(result.steps),
         shown_line(result.planning) if verbose else "",
         f"Recalled {recalled}" if recalled else "",
     )
@@ -379,6 +381,8 @@ def _print_unfinished(view: RunView) -> None:
         print_text(f"{done} of {plural(len(own), 'step')} finished.")
     if taken := taken_line([step.state for step in view.steps]):
         print_text(taken)
+    if parts := parts_line([step.state for step in view.steps]):
+        print_text(parts)
     started = next((step.id for step in view.steps if step.state.attempts), None)
     if started is not None:
         print_text(f"Look closer: prefect-swarm inspect {view.run_id} --step {started}")

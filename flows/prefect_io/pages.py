@@ -29,7 +29,7 @@ from ...report.stored_view import secrets_of
 from ...report.svg.costs import costs_svg
 from ...report.svg.graph import graph_svg
 from ...report.svg.timeline import timeline_svg
-from ...store.events import EndedEvent, ExpandedEvent, RunEvent, TextEvent
+from ...store.events import EndedEvent, ExpandedEvent, PartEvent, RunEvent, TextEvent
 from ...store.result import SwarmResult
 from ...store.step import StepState
 from .live_view import LiveRun
@@ -227,7 +227,7 @@ class RunPages:
         if isinstance(event, TextEvent):
             return
         self._stale.set()
-        if isinstance(event, ExpandedEvent):
+        if isinstance(event, ExpandedEvent | PartEvent):
             self._groups[event.step] = None
         if isinstance(event, EndedEvent) and event.step in self.live.context.records:
             self._steps[event.step] = None

@@ -157,3 +157,27 @@ def test_the_accounts_of_a_process_are_those_that_the_next_reads(
         reserved(ledger, asked(key, max_output_tokens=100))
         ledger.settle(key, USED if is_known else None)
     assert Accounts.of(lines) == ledger.accounts
+
+
+def test_a_part_reserves_what_is_left_and_what_it_took_is_booked_once() -> None:
+    ledger = Ledger(Budget(max_tokens=1000, timeout_s=60), 0.0, clock=lambda: 10.0)
+    reserved(ledger, asked(max_output_tokens=100))
+    assert asyncio.run(ledger.reserve_part("part.S2", "S2")) == Budget(800, None, 50)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(ledger.reserve_part("part.S3", "S3"), 0))
+    for _ in range(2):
+        ledger.settle_part("part.S2", "S2", USED, Amount(100))
+    assert ledger.spent == Amount(100)
+    assert asyncio.run(ledger.reserve_part("part.S3", "S3")) == Budget(700, None, 50)
+
+
+def test_a_later_process_has_reserved_for_a_part_what_the_one_before_did() -> None:
+    lines: list[dict[str, Any]] = []
+    before = Ledger(Budget(max_tokens=1000), 0.0, write=lambda b: lines.append(b.model_dump()))
+    asyncio.run(before.reserve_part("part.S2", "S2"))
+    ledger = Ledger(Budget(max_tokens=5000), 0.0, Accounts.of(lines))
+    assert ledger.spent == Amount(1000)
+    assert asyncio.run(ledger.reserve_part("part.S2", "S2")) == Budget(1000, None, None)
+    assert ledger.spent == Amount()
+    ledger.settle_part("part.S2", "S2", USED, Amount(100))
+    assert ledger.spent == Amount(100)

@@ -18,6 +18,7 @@ from prefect_swarm.store.events import (
     FinishedEvent,
     GateEvent,
     MessageEvent,
+    PartEvent,
     PlannedEvent,
     PlannedStep,
     PlanningEvent,
@@ -211,3 +212,16 @@ def test_the_question_for_a_turn_says_why_and_that_for_the_answer_is_said_as_suc
     asked = DirectingEvent(number_of_turn=2, cause="seen")
     assert line(asked) == "Asking the orchestrator for turn 2: what it wanted is there"
     assert line(asked.model_copy(update={"cause": "over"})) is None
+
+
+def test_a_part_on_a_pool_says_which_flow_run_how_far_and_whether_it_waits_for_a_person() -> None:
+    part = PartEvent(
+        step="S2", pool="gpu", part="abc", flow_run="S2 of it", state="Running", url="http://ui/1"
+    )
+    assert line(part) == (
+        "S2: flow run S2 of it on the work pool gpu is Running (run abc): http://ui/1"
+    )
+    waits = part.model_copy(update={"state": "Suspended", "url": ""})
+    assert line(waits) == (
+        "S2: flow run S2 of it on the work pool gpu is Suspended, and waits for a person (run abc)"
+    )

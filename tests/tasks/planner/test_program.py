@@ -123,3 +123,9 @@ def test_the_schema_has_each_word() -> None:
     schema = plan_schema(inputs=True, program=True)
     assert {*PROGRAM_WORDS} <= schema["$defs"]["PlannedTask"]["properties"].keys()
     assert schema["$defs"]["PlannedTask"]["required"] == ["agent", "prompt"]
+
+
+def test_a_planner_can_name_no_work_pool() -> None:
+    assert '"pool"' not in as_sent(plan_schema(inputs=True, program=True))
+    asked = {"agent": "A", "prompt": "{item}", "for_each": {"items": ["a", "b"]}, "pool": "gpu"}
+    assert "pool" not in PlannedTask.model_validate(asked).data(1, ["A"])
