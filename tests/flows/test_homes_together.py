@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 from flow_runs import plan_of
-from homes import Home, home_of
+from homes import NEEDS_HOMES, Home, home_of
 from own_server import kill_tree, wait_for
 from prefect.settings import get_current_settings
 from prefect_swarm.store.postgres import PostgresRun
 from provider_runs import serving
 from provider_server import Asked, Reply
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.slow, NEEDS_HOMES, pytest.mark.usefixtures("prefect_server")]
 
 OBJECTIVE = "Which of the harbours has the most cranes?"
 PORTUGAL = "Also look at Portugal."

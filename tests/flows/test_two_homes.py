@@ -18,7 +18,7 @@ from uuid import UUID
 
 import pytest
 from deployments import automations, deploy_all, prefect_command, start_deployment
-from homes import HOME, Home, home_of
+from homes import HOME, NEEDS_HOMES, Home, home_of
 from letter_mcp_server import SERVER
 from own_server import OwnServer, kill_tree, own_server, wait_for
 from prefect_swarm.plan.task_ir import parse_plan
@@ -27,7 +27,7 @@ from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
 from two_machines import ask_server, flow_run_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, NEEDS_HOMES]
 
 TOOLS = ("address", "send_letter")
 

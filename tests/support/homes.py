@@ -6,6 +6,7 @@ They share the network and the socket of a PostgreSQL server, and the package th
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
@@ -13,10 +14,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
 from own_server import kill_tree
 from runs_database import STORE
 
-__all__ = ["HOME", "Home", "home_of"]
+__all__ = ["HOME", "NEEDS_HOMES", "Home", "home_of"]
+
+NEEDS_HOMES = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap makes the homes")
 
 HOME = "/home/swarm"
 """Where a process of a home finds its own files; nothing of another home's is there."""
