@@ -38,9 +38,15 @@ _FORMS = {
     "tiers": ("TIER.BOUND=N", "worker.max_output_tokens=500"),
     "gates": ("KIND=NAMES", "python=-lint,unit"),
     "tool_limits": ("BOUND=N", "seconds=120"),
+    "provider_limits": ("NAME=LIMIT", "openai=shared"),
 }
 """How a mapping is given: for the help, and as an example."""
-_FLAGS = {"tiers": "--tier", "toolsets": "--toolset", "tool_limits": "--tool-limit"}
+_FLAGS = {
+    "tiers": "--tier",
+    "toolsets": "--toolset",
+    "tool_limits": "--tool-limit",
+    "provider_limits": "--provider-limit",
+}
 """The option of a field that is given some times, where the field's name is in the plural."""
 
 

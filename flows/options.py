@@ -169,6 +169,11 @@ class SwarmOptions(CallBounds):
         description="Resource of a Dask worker that each gate takes one of which needs the "
         "sandbox.",
     )
+    provider_limits: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Prefect's global concurrency limits that a provider's requests take slots of, "
+        "by the provider.",
+    )
     policy_block: str | None = Field(
         default=None, description="Name of a failure-policy block that takes the policy's place."
     )
@@ -344,6 +349,7 @@ CHANGEABLE = (
     "temperature",
     "executor",
     "gate_resource",
+    "provider_limits",
     "start_over",
 )
 """The options that a resumed run may get other values for: its models, its bounds, where

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from ..data_folder import own_data_folder
 from ..errors import GateError, InputError, SwarmError, ToolsetError
 from ..files import require_room
 from ..gates import Gate, find_gate, gate_name, is_required
-from ..models.limited_model import open_limiters
+from ..models.limited_model import open_limiters, providers_of
 from ..models.names import model_names, refuse_secrets
 from ..models.resolve import check_served, price_of, profile_of, resolve_model
 from ..plan.compile import CompiledPlan
@@ -51,6 +52,8 @@ __all__ = [
     "most_at_once",
     "toolsets_of_run",
 ]
+
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 async def check_gates(plan: CompiledPlan) -> None:
@@ -134,6 +137,14 @@ async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
     )
     for model in models.values():
         open_limiters(model, most_at_once(options))
+    asked = frozenset[str]().union(*map(providers_of, models.values()))
+    for provider in options.provider_limits.keys() - asked:
+        known = ", ".join(sorted(asked)) or "none"
+        _logger.warning(
+            "No model of the run asks %s, which provider_limits names; they ask: %s",
+            provider,
+            known,
+        )
     profiles = {name: profile_of(model) for name, model in models.items()}
     return Models(profiles, prices)
 

@@ -17,7 +17,8 @@ from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
 from ..metrics.parl import turns_of_run
 from ..models.remote import open_models
-from ..models.request_context import refused_providers, waits_to
+from ..models.request_context import refused_providers, request_context, waits_to
+from ..models.shared_limit import find_limits
 from ..plan.compile import StepDefaults, compile_plan
 from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import RunStatus
@@ -161,6 +162,8 @@ class Run:
                 stack.enter_context(terminable(self.control))
                 stack.enter_context(refused_providers())
                 stack.enter_context(waits_to(wait_events(emit)))
+                shared = await find_limits(options.provider_limits)
+                stack.enter_context(request_context(limits=shared))
                 executor = await stack.enter_async_context(
                     executor_of_run(options, folder, self.flow_run_id)
                 )

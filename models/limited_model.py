@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterator
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -24,9 +25,10 @@ from .answers.stream import read_response
 from .answers.usage import ESTIMATED, measured
 from .limiter import ALONE, MOST, Limiter, Patience, fault_of, limiter_of
 from .request_context import note_refused, refused_once
+from .shared_limit import shared_slot
 from .streaming import request_streaming
 
-__all__ = ["LimitedModel", "open_limiters", "provider_name"]
+__all__ = ["LimitedModel", "open_limiters", "provider_name", "providers_of"]
 
 
 _logger = logging.getLogger("prefect_swarm.models")
@@ -77,9 +79,10 @@ class LimitedModel(WrapperModel):
 
         async def send() -> ModelResponse:
             try:
-                answer = await request_streaming(
-                    self.wrapped, sent, settings, model_request_parameters
-                )
+                async with shared_slot(limiter.provider):
+                    answer = await request_streaming(
+                        self.wrapped, sent, settings, model_request_parameters
+                    )
             except ModelAPIError as error:
                 return read_error(error)
             except UnexpectedModelBehavior as error:
@@ -120,13 +123,23 @@ _estimated: set[tuple[str, str]] = set()
 
 def open_limiters(model: Model, room: int) -> None:
     """Let so many requests to a model through from the beginning, unless it refused some before."""
+    for limiter in _limiters_of(model):
+        limiter.open_to(room)
+
+
+def providers_of(model: Model) -> frozenset[str]:
+    """Return the providers that a model asks, by the names that people know them as."""
+    return frozenset(limiter.provider for limiter in _limiters_of(model))
+
+
+def _limiters_of(model: Model) -> Iterator[Limiter]:
     if isinstance(model, FallbackModel):
         for each in model.models:
-            open_limiters(each, room)
+            yield from _limiters_of(each)
     elif isinstance(model, LimitedModel):
-        model.limiter.open_to(room)
+        yield model.limiter
     elif isinstance(model, WrapperModel):
-        open_limiters(model.wrapped, room)
+        yield from _limiters_of(model.wrapped)
 
 
 def _without_sdk_retries(model: Model, settings: ModelSettings | None) -> ModelSettings | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 from .names import RegisteredModel
 
 __all__ = [
+    "SharedLimit",
     "Streaming",
     "TextSink",
     "Timer",
@@ -94,6 +95,18 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedLimit:
+    """One of Prefect's global concurrency limits, which requests to a provider take slots of.
+
+    Attributes:
+        is_rate: Whether slots come back with time, and not when a request has ended.
+    """
+
+    name: str
+    is_rate: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _RequestContext:
     """What surrounds the requests that are made here.
 
@@ -104,6 +117,7 @@ class _RequestContext:
         refused: What refused for good in this run; None outside of one. Another run may come with
             another key, or after the account was topped up.
         overrides: Models and agents that stand in a tier's place, by the tier.
+        limits: Limits that other processes share, by the provider.
     """
 
     streaming: Streaming | None = None
@@ -111,6 +125,7 @@ class _RequestContext:
     timer: Timer | None = None
     refused: dict[_Key, ModelAPIError] | None = None
     overrides: Mapping[str, RegisteredModel] = field(default_factory=dict[str, RegisteredModel])
+    limits: Mapping[str, SharedLimit] = field(default_factory=dict[str, SharedLimit])
 
 
 _context: ContextVar[_RequestContext] = ContextVar("model_request", default=_RequestContext())  # noqa: B039 - frozen

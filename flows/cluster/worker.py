@@ -24,8 +24,9 @@ from ...errors import (
 from ...gates import GateCache, GateResult, find_gate, gate_name, is_required
 from ...models.limited_model import open_limiters
 from ...models.remote import open_models
-from ...models.request_context import Waiting, request_context, waits_to
+from ...models.request_context import SharedLimit, Waiting, request_context, waits_to
 from ...models.resolve import resolve_model
+from ...models.shared_limit import find_limits
 from ...models.streaming import streaming_to
 from ...settings import home
 from ...store.attempt import ToolCall
@@ -76,6 +77,7 @@ class _OpenRun:
     Attributes:
         users: How many attempts need it.
         refused: What refused for good in this run.
+        limits: Limits of providers that other processes share.
         checked: The models and toolsets that were found to be there, or what was wrong with them.
     """
 
@@ -85,6 +87,7 @@ class _OpenRun:
     catalogue: Catalogue = field(default_factory=Catalogue)
     users: int = 0
     refused: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    limits: dict[str, SharedLimit] = field(default_factory=dict[str, SharedLimit])
     checked: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     over: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Future[None] = field(
@@ -99,6 +102,7 @@ class _OpenRun:
             async with AsyncExitStack() as stack:
                 await stack.enter_async_context(open_models())
                 self.catalogue = await stack.enter_async_context(toolsets_of_run(self.options))
+                self.limits = await find_limits(self.options.provider_limits)
                 self.opened.set_result(None)
                 await self.over.wait()
         except Exception as error:  # noqa: BLE001 - whoever waits for it raises it
@@ -311,7 +315,7 @@ async def _answered(
         streaming = streaming_to(sink, of_providers=of_providers, of_calls=of_calls)
     try:
         with (
-            request_context(refused=run.refused),
+            request_context(refused=run.refused, limits=run.limits),
             waits_to(handle_wait),
             streaming,
             task_context(toolsets=run.catalogue, budget=budget, on_tool_call=handle_call),

@@ -6,23 +6,30 @@ The workers share nothing with the run but a PostgreSQL server.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 from cluster_runs import HeldAnswers, about, booking, booking_plan, books, places
 from dask_cluster import DaskCluster, dask_cluster, executing
 from distributed import Client
 from flow_runs import plan_of
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.exceptions import CancelledRun
+from prefect.settings import PREFECT_API_URL
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
-from prefect_swarm.store.events import GateEvent, RunEvent, TextEvent, ToolEvent
+from prefect_swarm.store.events import GateEvent, RunEvent, TextEvent, ToolEvent, WaitEvent
 from prefect_swarm.store.result import SwarmResult
-from prefect_swarm.store.runs import find_run
+from prefect_swarm.store.runs import find_run, stored_runs
 from provider_runs import end_at, prose, run_at, serving
-from provider_server import Reply
+from provider_server import Asked, Reply
 from runs_database import runs_in_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server", "swarm_home")]
@@ -34,7 +41,9 @@ WIDE = plan_of(
 
 
 @pytest.fixture(scope="module")
-def cluster(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+def cluster(
+    prefect_server: None, postgres: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DaskCluster]:
     """Two workers, and the database that they and the runs have."""
     with (
         pytest.MonkeyPatch.context() as patched,
@@ -42,7 +51,7 @@ def cluster(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         dask_cluster(tmp_path_factory.mktemp("dask") / "cluster") as cluster,
     ):
         for name in ("oak", "elm"):
-            cluster.worker(name)
+            cluster.worker(name, PREFECT_API_URL=PREFECT_API_URL.value())
         yield cluster
 
 
@@ -110,6 +119,37 @@ def test_gates_that_need_the_sandbox_are_held_on_a_worker(cluster: DaskCluster) 
     assert set(gates.values()) == {"passed"}
     found = {event.gate for event in events_of(result) if isinstance(event, GateEvent)}
     assert found == gates.keys()
+
+
+def test_requests_of_all_workers_take_slots_of_a_shared_limit(cluster: DaskCluster) -> None:
+    name = f"limit-{uuid4().hex[:8]}"
+    with get_client(sync_client=True) as client:
+        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=2))
+
+    earlier = {run.run_id for run in stored_runs()}
+
+    def is_waiting() -> bool:
+        (run,) = (run for run in stored_runs() if run.run_id not in earlier)
+        return any(run.events(("waiting",)))
+
+    def reply(asked: Asked) -> Reply:
+        # None ends before another one is known to wait, as long as there are more than two.
+        end = time.monotonic() + 60
+        while len(server.asked) <= 4 and not is_waiting():
+            assert time.monotonic() < end, "no request waits"
+            time.sleep(0.05)
+        return about(asked)
+
+    with serving(reply) as server:
+        provider = urlsplit(server.url).netloc
+        options: dict[str, Any] = {"provider_limits": {provider: name}, "max_concurrency": 6}
+        result = run_at(server, WIDE, executor=cluster.executor, **options)
+    assert result.status == "completed"
+    assert server.most_at_once == 2
+    assert {event.provider for event in events_of(result) if isinstance(event, WaitEvent)} >= {
+        provider
+    }
+    assert set(places(find_run(result.run_id))) == {"oak", "elm"}
 
 
 def test_cancelling_a_run_stops_what_its_workers_do(cluster: DaskCluster) -> None:
