@@ -52,6 +52,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         r"dask (scheduler|worker) |prefect-swarm run .* --executor dask:",
         "it needs a cluster: tests/flows/cluster has one",
     ),
+    (
+        r"prefect-swarm run .* --provider-limit ",
+        "the server has to have the limit: tests/models/test_shared_limit makes one",
+    ),
     (r"jq ", "the program may be missing; test_deployment reads the same fields of such a file"),
     (r"sqlite3 ", "the program may be missing: test_personas_doc asks the same"),
 )
