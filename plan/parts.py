@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from .step import Step, needs_of
+from .step import needed_for
 from .task_ir import TaskIR
 
-__all__ = ["needed_above", "part_of_plan"]
+__all__ = ["part_of_plan"]
 
 
 def part_of_plan(plan: TaskIR, name: str) -> TaskIR:
@@ -35,22 +33,10 @@ def part_of_plan(plan: TaskIR, name: str) -> TaskIR:
             "approval": known[name].approval and has_asking_members,
         }
     )
-    above = needed_above({**known, name: part}, name)
+    above = needed_for(tuple({**known, name: part}.values()), name) - {name}
     steps = [
         step.model_copy(update={"pool": None, "optional": True, "approval": False})
         for step in plan.steps
         if step.id in above
     ]
     return plan.model_copy(update={"steps": (*steps, part), "final_step": name})
-
-
-def needed_above(steps: Mapping[str, Step], name: str) -> frozenset[str]:
-    """Return the ids of all steps that a step needs, at any distance."""
-    found: set[str] = set()
-    left = [*needs_of(steps[name])]
-    while left:
-        needed = left.pop()
-        if needed not in found:
-            found.add(needed)
-            left += needs_of(steps[needed])
-    return frozenset(found)

@@ -25,6 +25,7 @@ __all__ = [
     "TierName",
     "asked_by",
     "final_step",
+    "needed_for",
     "needs_of",
     "placed_steps",
     "source_of",
@@ -206,6 +207,17 @@ def needs_of(step: Step) -> tuple[str, ...]:
     in_condition = steps_of(step.when) if step.when else ()
     named = [*step.depends_on, *([source] if source else []), *in_condition]
     return tuple(dict.fromkeys(named))
+
+
+def needed_for(steps: Sequence[Step], name: str) -> frozenset[str]:
+    """Return a step and all that it needs, directly or not."""
+    needs = {step.id: needs_of(step) for step in steps}
+    found, waiting = set[str](), [name]
+    while waiting:
+        if (step := waiting.pop()) not in found:
+            found.add(step)
+            waiting += needs.get(step, ())
+    return frozenset(found)
 
 
 def final_step(steps: Sequence[Step]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from ..data_types import Frozen
 from ..errors import PlanError
 from .ids import sort_key
-from .step import Agent, Step, StepId, asked_by, final_step, needs_of
+from .step import Agent, Step, StepId, asked_by, final_step, needed_for, needs_of
 from .task_ir import PlanRules, TaskIR, parse_plan
 
 __all__ = ["GivenUp", "TurnReply", "ended_by", "extend_plan", "next_number"]
@@ -50,17 +50,6 @@ def next_number(steps: Sequence[Step]) -> int:
     return max((int(step.id[1:]) for step in steps), default=0) + 1
 
 
-def _needed_for(steps: Sequence[Step], name: str) -> frozenset[str]:
-    """Return a step and all that it needs, directly or not."""
-    needs = {step.id: needs_of(step) for step in steps}
-    found, waiting = set[str](), [name]
-    while waiting:
-        if (step := waiting.pop()) not in found:
-            found.add(step)
-            waiting += needs.get(step, ())
-    return frozenset(found)
-
-
 def ended_by(reply: TurnReply, steps: Sequence[Step]) -> frozenset[str]:
     """Return the ids of the steps that a turn ends, if they aren't over.
 
@@ -70,7 +59,7 @@ def ended_by(reply: TurnReply, steps: Sequence[Step]) -> frozenset[str]:
     given_up = frozenset(each.step for each in reply.given_up)
     if not reply.is_last:
         return given_up
-    kept = _needed_for(steps, reply.final_step) if reply.final_step else frozenset[str]()
+    kept = needed_for(steps, reply.final_step) if reply.final_step else frozenset[str]()
     return given_up | (frozenset(step.id for step in steps) - kept)
 
 
