@@ -10,14 +10,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
+
+import httpx
 
 from ..errors import InputError, ServerError
 from .request_context import SharedLimit, Waiting, current_request, waiting
-
-if TYPE_CHECKING:
-    from httpx import Response
 
 __all__ = ["find_limits", "shared_slot"]
 
@@ -28,6 +27,8 @@ _GIVE_BACK_S = 10.0
 _LONGEST_PAUSE_S = 2.0
 """The server's word on when a slot is free goes by the past, and is up to 30 s."""
 _TAKEN = 423
+_AWAY = (httpx.HTTPError, OSError, RuntimeError)
+"""What Prefect's client raises where the server is away; a RuntimeError if it can't connect."""
 
 _logger = logging.getLogger("prefect_swarm.models")
 
@@ -46,7 +47,6 @@ async def find_limits(names: Mapping[str, str]) -> dict[str, SharedLimit]:
 
 
 async def _find(provider: str, name: str) -> SharedLimit:
-    import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import ObjectNotFound
 
@@ -58,7 +58,7 @@ async def _find(provider: str, name: str) -> SharedLimit:
             f"The Prefect server has no concurrency limit {name!r} for {provider}.",
             f"Make it: prefect gcl create {name} --limit 20",
         ) from None
-    except (httpx.HTTPError, OSError) as error:
+    except _AWAY as error:
         raise ServerError(
             f"The concurrency limit {name!r} of {provider} can't be looked up: {error!r}.",
             "Check PREFECT_API_URL, and that the Prefect server is up.",
@@ -98,8 +98,6 @@ async def shared_slot(provider: str) -> AsyncGenerator[None]:
 
 async def _take(provider: str, limit: SharedLimit) -> UUID | None:
     """Take a slot, and return what it is held by; None if there is nothing to give back."""
-    import httpx
-
     with ExitStack() as shown:
         is_shown = False
         while True:
@@ -110,7 +108,7 @@ async def _take(provider: str, limit: SharedLimit) -> UUID | None:
                     _note_without(provider, limit, repr(error))
                     return None
                 pause = float(error.response.headers.get("Retry-After", _LONGEST_PAUSE_S))
-            except (httpx.HTTPError, OSError) as error:
+            except _AWAY as error:
                 _note_without(provider, limit, repr(error))
                 return None
             else:
@@ -124,7 +122,7 @@ async def _take(provider: str, limit: SharedLimit) -> UUID | None:
             await asyncio.sleep(min(pause, _LONGEST_PAUSE_S))
 
 
-async def _asked_for(limit: SharedLimit) -> Response:
+async def _asked_for(limit: SharedLimit) -> httpx.Response:
     from prefect.client.orchestration import get_client
 
     async with get_client() as client:
@@ -136,7 +134,6 @@ async def _asked_for(limit: SharedLimit) -> Response:
 
 
 async def _renew(lease: UUID) -> None:
-    import httpx
     from prefect.client.orchestration import get_client
 
     while True:
@@ -144,19 +141,18 @@ async def _renew(lease: UUID) -> None:
         try:
             async with get_client() as client:
                 await client.renew_concurrency_lease(lease, LEASE_S)
-        except (httpx.HTTPError, OSError) as error:
+        except _AWAY as error:
             _logger.warning("The slot of a request can't be kept: %r", error)
 
 
 async def _give_back(lease: UUID) -> None:
     """Give a slot back; one that can't be is free again once its lease is over."""
-    import httpx
     from prefect.client.orchestration import get_client
 
     try:
         async with asyncio.timeout(_GIVE_BACK_S), get_client() as client:
             await client.release_concurrency_slots_with_lease(lease)
-    except (httpx.HTTPError, OSError, TimeoutError) as error:
+    except _AWAY as error:
         _logger.warning("The slot of a request can't be given back: %r", error)
 
 

@@ -62,6 +62,13 @@ async def away() -> AsyncGenerator[None]:
     yield
 
 
+@asynccontextmanager
+async def unconnected() -> AsyncGenerator[None]:
+    """A client that can't connect at its beginning."""
+    raise RuntimeError("Failed to reach API")
+    yield
+
+
 async def ask(model: LimitedModel, text: str) -> ModelResponse:
     request = ModelRequest([UserPromptPart(text)])
     return await model.request([request], None, ModelRequestParameters())
@@ -144,7 +151,7 @@ def test_no_slot_is_held_while_a_refused_request_waits_to_be_sent_again() -> Non
     assert len(server.asked) == 2
 
 
-@pytest.mark.parametrize("gone", ["limit", "server"])
+@pytest.mark.parametrize("gone", ["limit", "server", "connection"])
 def test_an_answer_is_not_lost_where_the_limit_or_its_server_goes_away(
     gone: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -155,7 +162,8 @@ def test_an_answer_is_not_lost_where_the_limit_or_its_server_goes_away(
             with get_client(sync_client=True) as client:
                 client.delete_global_concurrency_limit_by_name(name)
         else:
-            monkeypatch.setattr("prefect.client.orchestration.get_client", away)
+            client_of = away if gone == "server" else unconnected
+            monkeypatch.setattr("prefect.client.orchestration.get_client", client_of)
 
     def reply(asked: Asked) -> Reply:
         if len(server.asked) == 1:
