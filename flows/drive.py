@@ -283,34 +283,34 @@ class Driver:
             del self._under_way[step]
             record = self.context.records[step]
             error = None if task.cancelled() else task.exception()
-            if error is None and not task.cancelled():
+            if isinstance(error, SwarmError):
+                record.end(str(error), error.category)
+            elif self._ended_early(step, task) is None:
                 event = await self._expansions.expand(record.step)
                 await self._carry_out_all(self._expanded(event))
                 continue
-            if task.cancelled():
-                if step not in self._given_up:
-                    record.end("cancelled")
-            elif isinstance(error, SwarmError):
-                record.end(str(error), error.category)
-            elif isinstance(error, Exception):
-                record.end(repr(error), Category.INFRASTRUCTURE)
-            elif error is not None:
-                raise error
             await self._advance(Expanded(step, outcome="failed"))
 
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
+        ended = self._ended_early(step, task)
+        return task.result() if ended is None else AttemptFinished(step, ended)
+
+    def _ended_early(
+        self, step: str, task: asyncio.Task[Any]
+    ) -> Literal["cancelled", "failed"] | None:
+        """Say how work on a step broke off, which its record is told; None if it didn't."""
         if task.cancelled():
             if step not in self._given_up:
                 self.context.records[step].end("cancelled")
-            return AttemptFinished(step, "cancelled")
+            return "cancelled"
         if error := task.exception():
             # SIGTERM, raised in what the step just did: it is meant for the run.
             if not isinstance(error, Exception):
                 raise error
             # A full disk, a server that went away: it costs this step, not what others have done.
             self.context.records[step].end(repr(error), Category.INFRASTRUCTURE)
-            return AttemptFinished(step, "failed")
-        return task.result()
+            return "failed"
+        return None
 
     async def _advance(self, event: Event) -> None:
         commands = self._decide(event)

@@ -121,8 +121,8 @@ class Parts:
             BudgetExceededError: Nothing is left for it, or the run's time is over.
             ServerError: Its flow run can't be created, was cancelled, or crashed too often.
         """
-        if (part := self._finished(step.id)) is not None:
-            self._follow(step.id, part)
+        if (part := await asyncio.to_thread(self._finished, step.id)) is not None:
+            await asyncio.to_thread(self._follow, step.id, part)
             return
         number = 0
         while True:
@@ -135,7 +135,7 @@ class Parts:
                 await asyncio.to_thread(self._keep_finished, child, step.id)
                 number += 1
                 continue
-            self._follow(step.id, part)
+            await asyncio.to_thread(self._follow, step.id, part)
             return
 
     def _finished(self, step: str) -> RunPart | None:
@@ -177,7 +177,7 @@ class Parts:
                 await self._wait(step.id, part, flow_run)
         except TimeoutError:
             await cancel_child(flow_run.id, "The time of the run that it is a part of is over.")
-            self._settle(step.id, key, part)
+            await self._settle(step.id, key, part)
             raise BudgetExceededError(
                 f"The run's time was over before flow run {part.flow_run} had ended.",
                 "Raise timeout_s.",
@@ -187,11 +187,11 @@ class Parts:
             await asyncio.shield(self._cancel(step.id, flow_run.id))
             raise
         except ServerError:
-            self._settle(step.id, key, part)
+            await self._settle(step.id, key, part)
             child = context.run.other(part.run)
             await asyncio.to_thread(self._keep_finished, child, step.id)
             raise
-        self._settle(step.id, key, part)
+        await self._settle(step.id, key, part)
         return part
 
     async def _cancel(self, step: str, flow_run_id: UUID) -> None:
@@ -247,8 +247,8 @@ class Parts:
             )
         )
 
-    def _settle(self, step: str, key: str, part: RunPart) -> None:
-        accounts = self.context.run.other(part.run).accounts()
+    async def _settle(self, step: str, key: str, part: RunPart) -> None:
+        accounts = await asyncio.to_thread(self.context.run.other(part.run).accounts)
         self.context.ledger.settle_part(key, step, accounts.usage, accounts.spent)
 
     def _keep_finished(self, child: RunStore, step: str) -> None:
