@@ -45,7 +45,7 @@ lint: $(TRAIN_STAMP)
 
 # Types are checked beside the tests, in the time that these wait; what is found comes after them.
 test: lint ## check, and every test but the exhaustive ones
-	@mkdir -p build; .venv/bin/pyright >build/pyright.log 2>&1 & types=$$!; \
+	@mkdir -p build; nice -n 19 .venv/bin/pyright >build/pyright.log 2>&1 & types=$$!; \
 	trap 'kill $$types 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	echo '$(PYTEST) -m "not exhaustive"'; $(PYTEST) -m "not exhaustive"; tests=$$?; \
 	echo .venv/bin/pyright; wait $$types; types_found=$$?; cat build/pyright.log; \
