@@ -19,7 +19,7 @@ from ready_scripts import run_script
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 10
 """The shortest time that Prefect lets an automation wait."""
-SHORTER = {"30": WITHIN_S, "90": WITHIN_S, "300": 4 * WITHIN_S, "86400": 86400}
+SHORTER = {"30": WITHIN_S, "90": WITHIN_S, "300": 8 * WITHIN_S, "86400": 86400}
 """What stands in place of the seconds of the page; a busy machine takes long to start a process."""
 
 

@@ -50,8 +50,9 @@ class Ui:
             self.page.get_by_role("button", name="Resume").first.click()
         self.page.get_by_text("Decision", exact=True).first.wait_for()
 
-    def text(self) -> str:
-        """Return what the form shows."""
+    def text(self, words: str) -> str:
+        """Return what the form shows, once it has these words: a text comes after the fields."""
+        self._form.get_by_text(words).first.wait_for()
         return str(self._form.inner_text())
 
     def unfold(self) -> None:

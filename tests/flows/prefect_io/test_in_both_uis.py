@@ -92,7 +92,7 @@ def attended(which: str, clicks: Clicks) -> tuple[State[Any], Answer]:
 
 def test_the_question_and_the_plan_are_seen_and_approved(which: str) -> None:
     def clicks(ui: Ui) -> None:
-        shown = ui.text()
+        shown = ui.text("do S2")
         assert shown.index("Is this plan to run?") < shown.index("Does") < shown.index("do S2")
         assert shown.index("do S2") < shown.index("Decision")
         assert '"objective"' not in shown
@@ -137,7 +137,7 @@ def test_a_plan_is_rejected_with_a_reason(which: str, script: Script) -> None:
 def test_the_folded_plan_is_copied_and_edited(which: str, script: Script) -> None:
     def clicks(ui: Ui) -> None:
         ui.unfold()
-        plan = ui.text().partition("to copy and edit")[2]
+        plan = ui.text("to copy and edit").partition("to copy and edit")[2]
         plan = plan[plan.index("{") : plan.rindex("}") + 1]
         ui.choose("edit")
         ui.write("The edited plan", plan.replace("do S2", "do it otherwise"))
