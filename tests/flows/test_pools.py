@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -20,11 +20,9 @@ import pytest
 from deployments import start_deployment
 from flow_runs import plan_of, steps_of
 from own_server import OwnServer, own_server
-from own_server import wait_for as wait_for_seconds
-from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
-from prefect.client.schemas.objects import FlowRun, State
+from pool_parts import deploy, make_pool, parts_of, set_state, small_plan, wait_for
+from prefect.client.schemas.actions import WorkPoolUpdate
 from prefect.states import AwaitingRetry, Cancelling, Crashed, Running, Suspended
-from prefect.types.entrypoint import EntrypointType
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
@@ -79,25 +77,6 @@ def plan_on(pool: str | None, objective: str) -> TaskIR:
         {"id": "S5", "prompt": f"{objective}: join", "depends_on": ["S2", "S3", "S4"]},
         objective=objective,
         escalation={"max_attempts": 1},
-    )
-
-
-def small_plan(pool: str, objective: str, **part: Any) -> TaskIR:
-    inner = [
-        {"id": "S1", "agent": "Reader", "prompt": f"{objective}: inner one"},
-        {
-            "id": "S2",
-            "agent": "Reader",
-            "prompt": f"{objective}: inner two",
-            "depends_on": ["S1"],
-        },
-    ]
-    group = {"agent": "", "prompt": "", "depends_on": ["S1"], "plan": {"steps": inner}}
-    return plan_of(
-        {"id": "S1", "prompt": f"{objective}: one"},
-        {"id": "S2", **group, "pool": pool, **part},
-        {"id": "S3", "prompt": f"{objective}: last", "depends_on": ["S2"]},
-        objective=objective,
     )
 
 
@@ -156,45 +135,15 @@ def stage(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
             yield (stage := Stage(server, provider))
 
 
-def make_pool(pool: str) -> None:
-    made = WorkPoolCreate(name=pool, type="process")
-    ask_server(lambda client: client.create_work_pool(made))
-
-
-def deploy(pool: str) -> None:
-    make_pool(pool)
-
-    async def deploy_flow() -> None:
-        by_module = EntrypointType.MODULE_PATH
-        deployment = await swarm_flow.ato_deployment(
-            pool, work_pool_name=pool, entrypoint_type=by_module
-        )
-        await deployment.aapply()
-
-    asyncio.run(deploy_flow())
-
-
 def normal(prompts: list[str], objective: str) -> list[str]:
     """Return prompts in an order, without the names of the run and of the marks of quotes."""
     marks = re.compile(r"</?[a-z]{6}>")
     return sorted(marks.sub("<>", prompt.replace(f"{objective}:", ":")) for prompt in prompts)
 
 
-def parts_of(objective: str) -> list[FlowRun]:
-    """Return the flow runs that do parts of a run, in the order of the parts."""
-    runs = ask_server(lambda client: client.read_flow_runs())
-    found = [run for run in runs if run.parameters["objective"] == objective]
-    found = [run for run in found if run.parameters.get("fork")]
-    return sorted(found, key=lambda run: run.parameters["fork"]["part"])
-
-
 def states_of(flow_run: UUID) -> list[str]:
     states = ask_server(lambda client: client.read_flow_run_states(flow_run))
     return [str(state.name) for state in states]
-
-
-def set_state(flow_run: UUID, state: State[Any]) -> None:
-    ask_server(lambda client: client.set_flow_run_state(flow_run, state, force=True))
 
 
 def kill_process_of(flow_run: UUID) -> None:
@@ -207,11 +156,6 @@ def kill_process_of(flow_run: UUID) -> None:
                 os.kill(int(process.name), signal.SIGKILL)
                 return
     raise AssertionError(f"no process works on {flow_run}")
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Return when it holds; on a busy machine each process takes a minute to start."""
-    wait_for_seconds(condition, what, 600)
 
 
 def told_by(run: RunFolder) -> list[PartEvent]:

@@ -57,11 +57,14 @@ def places(run: RunStore) -> list[str]:
     return found
 
 
-def booking_plan() -> TaskIR:
-    """Return a plan of a step that books."""
+def booking_plan(steps: int = 1) -> TaskIR:
+    """Return a plan of steps that book, each for itself."""
     agents = [{"name": "Clerk", "system_prompt": "You book.", "tools": ["raw"]}]
-    step = {"id": "S1", "agent": "Clerk", "prompt": "do S1"}
-    return parse_plan({"objective": "Book", "agents": agents, "steps": [step]})
+    all_steps = [
+        {"id": f"S{number}", "agent": "Clerk", "prompt": f"do S{number}"}
+        for number in range(1, steps + 1)
+    ]
+    return parse_plan({"objective": "Book", "agents": agents, "steps": all_steps})
 
 
 def books(folder: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ The workers share nothing with the run but a PostgreSQL server.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ from prefect_swarm.flows.python import swarm
 from prefect_swarm.store.events import GateEvent, RunEvent, TextEvent, ToolEvent, WaitEvent
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.store.runs import find_run, stored_runs
-from provider_runs import end_at, prose, run_at, serving
+from provider_runs import InTurn, end_at, prose, run_at, serving
 from provider_server import Asked, Reply
 from runs_database import runs_in_database
 
@@ -62,6 +63,14 @@ def events_of(result: SwarmResult) -> list[RunEvent]:
 def shown(result: SwarmResult) -> list[tuple[str, str]]:
     """Return what happened to which step, without the order of steps that run in parallel."""
     return sorted((event.kind, getattr(event, "step", "")) for event in events_of(result))
+
+
+async def wait_until_idle(cluster: DaskCluster) -> None:
+    """Return when no worker works on anything."""
+    async with Client(cluster.address, asynchronous=True, set_as_default=False) as client:
+        # Dask itself would have them wait for the server.
+        while any((await client.run(executing)).values()):  # noqa: ASYNC110 - they are elsewhere
+            await asyncio.sleep(0.05)
 
 
 def test_a_run_over_workers_comes_to_what_a_local_one_does(cluster: DaskCluster) -> None:
@@ -165,12 +174,56 @@ def test_cancelling_a_run_stops_what_its_workers_do(cluster: DaskCluster) -> Non
             control.cancel.set()
             with pytest.raises(CancelledRun):
                 await going
-        async with Client(cluster.address, asynchronous=True, set_as_default=False) as client:
-            # Dask itself would have them wait for the server.
-            while any((await client.run(executing)).values()):  # noqa: ASYNC110 - they are elsewhere
-                await asyncio.sleep(0.05)
+        await wait_until_idle(cluster)
         assert not reply.hold.is_set()
         reply.hold.set()
 
     with serving(reply) as server:
         asyncio.run(work(server.name()))
+
+
+def test_a_wait_for_a_provider_is_told_and_counts_for_no_deadline(cluster: DaskCluster) -> None:
+    busy = Reply(status=429, headers={"retry-after": "6"}, error={"message": "Rate limit."})
+    with serving(InTurn([busy, Reply("It is deep.")])) as server:
+        result = run_at(server, plan_of({"id": "S1"}), executor=cluster.executor, step_timeout_s=5)
+        provider = urlsplit(server.url).netloc
+    (attempt,) = result.steps[0].attempts
+    assert attempt.category is None
+    assert attempt.queue_s >= 5
+    waits = [event for event in events_of(result) if isinstance(event, WaitEvent)]
+    assert [(wait.kind, wait.step) for wait in waits] == [("waiting", "S1"), ("resumed", "S1")]
+    assert waits[0].words.startswith(f"waiting for {provider} (rate limit)")
+    assert places(find_run(result.run_id))
+
+
+def test_an_attempt_that_is_late_is_stopped_on_its_worker(cluster: DaskCluster) -> None:
+    reply = HeldAnswers()
+    plan = plan_of({"id": "S1"}, escalation={"max_attempts": 1})
+    with serving(reply) as server:
+        result = end_at(server, plan, executor=cluster.executor, step_timeout_s=3)
+        asyncio.run(wait_until_idle(cluster))
+        assert not reply.hold.is_set()
+        reply.hold.set()
+    assert result.steps[0].category == "TIMEOUT"
+    assert places(find_run(result.run_id))
+
+
+def test_a_sample_that_another_one_made_needless_is_stopped_on_its_worker(
+    cluster: DaskCluster,
+) -> None:
+    hold = threading.Event()
+    best_of = {"samples": 2}
+    output = {"kind": "json", "schema": {"type": "object"}}
+
+    def reply(asked: Asked) -> Reply:
+        is_first = asked.body["seed"] // 1000 == 1
+        return Reply('{"n": 1}', hold=None if is_first else hold)
+
+    with serving(reply) as server:
+        plan = plan_of({"id": "S1", "best_of": best_of, "output": output})
+        result = run_at(server, plan, executor=cluster.executor, seed=0)
+        asyncio.run(wait_until_idle(cluster))
+        assert not hold.is_set()
+        hold.set()
+    assert result.answer == '{"n": 1}'
+    assert result.steps[0].attempts[0].samples == 2

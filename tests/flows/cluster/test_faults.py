@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import shlex
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_runs import HeldAnswers, about, places, the_run
+from cluster_runs import HeldAnswers, about, booking, booking_plan, places, the_run
 from dask_cluster import DaskCluster, dask_cluster
 from flow_runs import plan_of
+from prefect_swarm.cli.app import app
 from prefect_swarm.errors import ClusterError, InputError
 from prefect_swarm.flows.cluster.connection import Cluster
 from prefect_swarm.flows.options import SwarmOptions, changed_options
 from prefect_swarm.store.result import RunFailedError
 from provider_runs import closed_port, run_at, serving
+from provider_server import Reply
 from pydantic import ValidationError
+from raw_servers import entry
+from typer.testing import CliRunner
 
 PLAN = plan_of({"id": "S1"}, {"id": "S2"}, {"id": "S3"})
-OTHER_VERSION = Path(__file__).parents[2] / "support" / "other_version.py"
+SUPPORT = Path(__file__).parents[2] / "support"
+OTHER_VERSION, NO_SANDBOX = SUPPORT / "other_version.py", SUPPORT / "no_sandbox.py"
 using_prefect = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 
@@ -127,6 +135,53 @@ class TestWithADatabase:
         assert keys == {"Bearer a key"}
         assert set(places(the_run())) == {"elm"}
 
+    def test_a_worker_without_a_toolset_is_named_and_others_work(
+        self,
+        cluster: DaskCluster,
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        raw = entry()
+        (program := tmp_path / "bin" / "raw-books").parent.mkdir()
+        program.write_text(f"#!/bin/sh\nexec {shlex.join([raw['command'], *raw['args']])}\n")
+        program.chmod(0o700)
+        configuration = {"command": program.name, "env": {"BOOKS": str(tmp_path / "books")}}
+        (tools := tmp_path / "tools.json").write_text(
+            json.dumps({"mcpServers": {"raw": configuration}})
+        )
+        cluster.worker("oak")
+        monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+        cluster.worker("elm")
+        with (
+            serving(booking()) as server,
+            caplog.at_level(logging.WARNING, "prefect_swarm.cluster"),
+        ):
+            result = run_at(server, booking_plan(6), executor=cluster.executor, mcp=str(tools))
+        assert result.status == "completed"
+        assert "oak lacks what is needed: " in caplog.text
+        assert "raw-books" in caplog.text
+        assert set(places(the_run())) == {"elm"}
+
+    def test_a_worker_without_a_sandbox_is_named_and_others_hold_the_gates(
+        self, cluster: DaskCluster, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        cluster.worker("oak", "--preload", str(NO_SANDBOX))
+        cluster.worker("elm")
+        steps = ({"id": f"S{number}", "output": {"kind": "shell"}} for number in range(1, 7))
+        with (
+            serving(lambda _: Reply("```sh\necho hello\n```")) as server,
+            caplog.at_level(logging.WARNING, "prefect_swarm.cluster"),
+        ):
+            result = run_at(server, plan_of(*steps), executor=cluster.executor)
+        assert result.status == "completed"
+        assert {gate.status for step in result.steps for gate in step.attempts[-1].gates} == {
+            "passed"
+        }
+        assert [len(step.attempts) for step in result.steps] == [1] * 6
+        assert "oak lacks what is needed: " in caplog.text
+        assert "There is no sandbox" in caplog.text
+
     def test_attempts_of_a_tier_go_to_workers_with_its_resource(self, cluster: DaskCluster) -> None:
         cluster.worker("oak")
         cluster.worker("elm", "--resources", "gpu=1")
@@ -170,3 +225,15 @@ class TestWithADatabase:
                 going.join()
         assert results == ["completed"]
         assert set(places(the_run())) <= {"oak", "elm"}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("swarm_home")
+def test_the_doctor_counts_the_workers_and_names_those_of_another_version(
+    cluster: DaskCluster,
+) -> None:
+    cluster.worker("oak", "--preload", str(OTHER_VERSION))
+    cluster.worker("elm")
+    said = CliRunner().invoke(app, ["doctor", "--executor", cluster.executor]).output
+    (line,) = (line for line in said.splitlines() if " cluster " in line)
+    assert f"{cluster.executor}, 2 workers; of another version: oak" in line
