@@ -57,8 +57,9 @@ def measure(lines: int = LINES) -> str:
         begin = perf_counter()
         processes = [_process(server, store, port, number, lines) for number in range(PROCESSES)]
         for kill in range(KILLS):
-            _wait_for(port, lines * (kill + 1) // (KILLS + 1), processes)
+            _wait_for(server, port, lines * (kill + 1) // (KILLS + 1), processes)
             os.killpg(processes[kill].pid, signal.SIGKILL)
+            processes[kill].wait()
         for process in processes:
             process.wait()
         seconds = perf_counter() - begin
@@ -109,10 +110,14 @@ def _process(
         )
 
 
-def _wait_for(port: int, asked: int, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+def _wait_for(
+    server: OwnServer, port: int, asked: int, processes: Sequence[subprocess.Popen[bytes]]
+) -> None:
     while _asked(port) < asked:
-        if all(process.poll() is not None for process in processes):
-            raise RuntimeError("The processes ended before their lines were done.")
+        for number, process in enumerate(processes):
+            if process.poll() not in (None, -signal.SIGKILL):
+                log = (server.home / f"machine-{number}" / "log").read_text("utf-8")
+                raise RuntimeError(f"Process {number} ended before its lines were done: {log}")
         sleep(0.1)
 
 

