@@ -20,8 +20,8 @@ FolderUse = Literal["read", "write"]
 """What a command does with the folder."""
 
 _OURS = frozenset(
-    {"adapters", "evals", "gates", "mcp-logins", "memory", "personas", "prefixes", "runs"}
-    | {"sandbox", "served", "server.log", "slots", "training", "weights"}
+    {"adapters", "evals", "gates", "mcp-logins", "memory", "personas", "prefixes"}
+    | {"procedures", "runs", "sandbox", "served", "server.log", "slots", "training", "weights"}
 )
 """What is in a data folder. One that has anything else is not ours alone."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

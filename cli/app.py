@@ -49,6 +49,7 @@ _COMMANDS = {
     "serve": _Place("local_models", "serve", "write"),
     "gates": _Place("gates", "gates_app"),
     "memory": _Place("memory.app", "memory_app"),
+    "procedure": _Place("procedure", "procedure_app"),
 }
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 

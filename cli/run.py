@@ -26,6 +26,7 @@ from ..store.runs import find_run, open_run
 from ..text import plural
 from .command import AsEvents, AsJson, Verbose
 from .options import OptionChanges
+from .procedure import Param, ProcedureName
 from .source import (
     CollectBy,
     Each,
@@ -55,6 +56,8 @@ __all__ = ["RunName", "plan", "resume", "run", "warn_of_lost"]
 def run(
     objective: Objective = None,
     plan: PlanFile = None,
+    procedure: ProcedureName = None,
+    param: Param = None,
     items: ItemsFile = None,
     template: Template = None,
     join: Join = None,
@@ -99,6 +102,8 @@ def run(
         exclude or (),
         schema,
         url or (),
+        procedure,
+        param or (),
     )
     source, options = _read(arguments, options)
     orchestrated = is_orchestrated(source.plan)
@@ -119,7 +124,7 @@ def _read(arguments: SourceArguments, options: SwarmOptions) -> tuple[RunSource,
     """Return what is to run, and the options with what the arguments say of them."""
     with waiting("Reading"):
         source = read_source(arguments, options.max_steps)
-    return source, source.with_schema(with_excluded(options, arguments.exclude))
+    return source, source.applied_to(with_excluded(options, arguments.exclude))
 
 
 def _say_inputs(source: RunSource, options: SwarmOptions, *, ask: bool) -> None:
@@ -251,6 +256,8 @@ async def warn_of_lost(run: RunStore, *, ask: bool) -> None:
 def plan(
     objective: Objective = None,
     plan: PlanFile = None,
+    procedure: ProcedureName = None,
+    param: Param = None,
     items: ItemsFile = None,
     template: Template = None,
     join: Join = None,
@@ -284,6 +291,8 @@ def plan(
         exclude or (),
         schema,
         url or (),
+        procedure,
+        param or (),
     )
     source, options = _read(arguments, options)
     for note in source.notes:

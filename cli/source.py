@@ -23,9 +23,11 @@ from ..inputs.contents import MAX_NAME
 from ..inputs.reading import FilesRead, check_inputs, merged_inputs, read_files, reading_notes
 from ..plan.items import has_rows, names_matching, pattern_of
 from ..plan.output import Output, schema_problem
+from ..plan.procedure import Bounds, fill_in
 from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 from ..untrusted.json_text import NoJsonError, read_json
+from .procedure import check_given, read_given
 
 __all__ = [
     "CollectBy",
@@ -125,6 +127,7 @@ class RunSource:
         inputs: The texts of files by their names.
         answer_schema: The JSON Schema of the answer; None where nothing says.
         notes: What is to be said of the files, a line each.
+        bounds: What the run may take, where the options don't say it.
     """
 
     objective: str
@@ -132,12 +135,20 @@ class RunSource:
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_schema: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    bounds: Bounds = field(default_factory=Bounds)
 
-    def with_schema(self, options: SwarmOptions) -> SwarmOptions:
-        """Return options with the schema of the answer, if there is one."""
-        return options.model_copy(
-            update={"answer_schema": self.answer_schema or options.answer_schema}
-        )
+    def applied_to(self, options: SwarmOptions) -> SwarmOptions:
+        """Return options with the schema of the answer and the bounds, where there are any.
+
+        Bounds that the options have already stand.
+        """
+        update: dict[str, Any] = {
+            name: bound
+            for name, bound in self.bounds
+            if bound is not None and getattr(options, name) is None
+        }
+        schema = self.answer_schema or options.answer_schema
+        return options.model_copy(update={**update, "answer_schema": schema})
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +166,8 @@ class SourceArguments:
     exclude: Sequence[str] = ()
     schema: Path | None = None
     urls: Sequence[str] = ()
+    procedure: str | None = None
+    parameters: Sequence[str] = ()
 
     @property
     def is_mapped(self) -> bool:
@@ -177,11 +190,7 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
         _check_text(text)
     if objective is not None and not objective.strip():
         raise InputError("The objective is empty.", "State it in a sentence.")
-    if plan is not None and arguments.is_mapped:
-        raise InputError(
-            "--plan was given with --items, --each, --template, --join or --collect.",
-            "Give one or the other.",
-        )
+    _check_together(arguments)
     schema = None if arguments.schema is None else _read_schema(arguments.schema)
     read = read_files(arguments.files, arguments.exclude) if arguments.files else FilesRead()
     notes = tuple(reading_notes(read)) if arguments.files else ()
@@ -189,6 +198,9 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
         read = replace(read, texts=merged_inputs(read.texts, _read_pages(arguments.urls)))
     if arguments.is_mapped:
         return _mapped(arguments, read, schema)
+    if arguments.procedure is not None:
+        known, bounds = _of_procedure(arguments, max_steps, read.texts)
+        return replace(_from_plan(known, objective, read.texts, notes, schema), bounds=bounds)
     if plan is not None:
         known = _read_plan(plan, max_steps, read.texts)
         return _from_plan(known, objective, read.texts, notes, schema)
@@ -198,6 +210,22 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
             "Give an OBJECTIVE, a --plan FILE, --each PATH, or --items FILE with --template.",
         )
     return RunSource(objective, None, read.texts, schema, notes)
+
+
+def _check_together(arguments: SourceArguments) -> None:
+    """Refuse arguments that don't go together.
+
+    Raises:
+        InputError: It names them.
+    """
+    mapped = "--items, --each, --template, --join or --collect" if arguments.is_mapped else ""
+    others = [name for name in ("--plan" if arguments.plan else "", mapped) if name]
+    if arguments.procedure is not None and others:
+        raise InputError(f"--procedure was given with {others[0]}.", "Give one or the other.")
+    if len(others) > 1:
+        raise InputError(f"--plan was given with {mapped}.", "Give one or the other.")
+    if arguments.parameters and arguments.procedure is None:
+        raise InputError("--param was given without --procedure.", "Name the procedure.")
 
 
 def with_excluded(options: SwarmOptions, exclude: Sequence[str] | None) -> SwarmOptions:
@@ -237,8 +265,22 @@ def _from_plan(
 
 
 def _read_plan(path: Path, max_steps: int, inputs: Mapping[str, str]) -> TaskIR:
-    rules = PlanRules(max_steps, frozenset(gates()), frozenset(inputs))
-    return load_plan(path, rules)
+    return load_plan(path, _rules(max_steps, inputs))
+
+
+def _of_procedure(
+    arguments: SourceArguments, max_steps: int, inputs: Mapping[str, str]
+) -> tuple[TaskIR, Bounds]:
+    """Return a procedure's plan with the given values, and what a run of it may take."""
+    from ..store.procedures import find_procedure
+
+    procedure = find_procedure(str(arguments.procedure)).procedure
+    given = check_given(procedure, read_given(arguments.parameters))
+    return fill_in(procedure, given, _rules(max_steps, inputs)), procedure.bounds
+
+
+def _rules(max_steps: int, inputs: Mapping[str, str]) -> PlanRules:
+    return PlanRules(max_steps, frozenset(gates()), frozenset(inputs))
 
 
 def _read_schema(path: Path) -> dict[str, Any]:

@@ -14,7 +14,15 @@ from ..text import visible
 from ..untrusted.yaml_text import Located, NoYamlError, plain_value, read_yaml
 from .task_ir import PlanRules, TaskIR, check_objective, parse_plan
 
-__all__ = ["LineProblem", "marked", "plan_from", "plan_text", "problems_of", "without_marks"]
+__all__ = [
+    "LineProblem",
+    "marked",
+    "plan_from",
+    "plan_text",
+    "problems_of",
+    "without_marks",
+    "yaml_text",
+]
 
 
 _MARK = "# ERROR: "
@@ -65,9 +73,14 @@ _Dumper.add_representer(str, _text_node)
 def plan_text(plan: TaskIR) -> str:
     """Write a plan as YAML: what differs from the defaults, without the texts of its inputs."""
     data = plan.model_dump(mode="json", exclude_defaults=True, exclude={"inputs"}, by_alias=True)
+    return _HEAD + yaml_text(data)
+
+
+def yaml_text(data: Mapping[str, Any]) -> str:
+    """Write plain data as YAML for a person to read and edit."""
     text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96)
     # What is hidden stands in quotes, where the escapes of `visible` are YAML's.
-    return _HEAD + visible(text)
+    return visible(text)
 
 
 def plan_from(data: Mapping[str, Any], before: TaskIR, rules: PlanRules) -> TaskIR:

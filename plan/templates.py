@@ -21,7 +21,16 @@ from .pointers import (
     value_at,
 )
 
-__all__ = ["LONGEST_VALUE", "WrittenPrompt", "fields_in", "fields_problem", "fixed_text", "written"]
+__all__ = [
+    "LONGEST_VALUE",
+    "WrittenPrompt",
+    "fields_in",
+    "fields_problem",
+    "fixed_text",
+    "has_place",
+    "in_marks",
+    "written",
+]
 
 LONGEST_VALUE = 300
 """Characters of a value that stands in a prompt itself; a longer one is quoted below."""
@@ -55,6 +64,11 @@ def fixed_text(prompt: str) -> str:
     return _PLACE.sub("", prompt)
 
 
+def has_place(text: str) -> bool:
+    """Say whether something would be written into a text if it stood in a prompt."""
+    return _PLACE.search(text) is not None
+
+
 def written(prompt: str, item: Item | None, index: int = 0, round_number: int = 0) -> WrittenPrompt:
     """Write a prompt for an item and a round, each place once; all other braces stay.
 
@@ -83,7 +97,7 @@ def written(prompt: str, item: Item | None, index: int = 0, round_number: int = 
         if item.trusted:
             return text
         if len(text) <= LONGEST_VALUE and not _BREAKS.search(text):
-            return _in_marks(text)
+            return in_marks(text)
         is_quoted = True
         return f"the “{path}” of the item below" if path else "the item below"
 
@@ -119,7 +133,7 @@ def _text_at(value: Any, path: str) -> str | None:
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
-def _in_marks(text: str) -> str:
+def in_marks(text: str) -> str:
     """Write a value in quotation marks that nothing in it can close."""
     single = _DOUBLE_MARKS.sub("'", text)
     plain = _CONTROLS.sub("", single.replace("\t", " "))

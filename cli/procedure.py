@@ -1,0 +1,326 @@
+"""`prefect-swarm procedure`: plans under a name, with parameters, that are run again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from ..files import read_text
+from ..text import dollars, one_line, plural
+from .command import AsJson, command
+from .terminal.printing import print_json, print_section, print_table, print_text
+
+if TYPE_CHECKING:
+    from ..plan.procedure import Parameter, ParameterValue, Procedure, Took
+    from ..store.procedures import StoredProcedure
+    from ..store.protocol import RunStore
+
+__all__ = ["Param", "ProcedureName", "check_given", "procedure_app", "read_given"]
+
+ProcedureName = Annotated[
+    str | None,
+    typer.Option(
+        "--procedure",
+        metavar="NAME[@N]",
+        help="Run this procedure, or version N of it; no model plans.",
+    ),
+]
+Param = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="A parameter of --procedure; repeatable."),
+]
+_Reference = Annotated[str, typer.Argument(metavar="NAME[@N]", help="A procedure, or a version.")]
+
+procedure_app = typer.Typer(
+    no_args_is_help=True, help="Plans under a name, with parameters, that are run again."
+)
+
+
+def read_given(values: Sequence[str]) -> dict[str, str]:
+    """Read values that are given as NAME=VALUE.
+
+    Raises:
+        InputError: One has another form, or a name is given twice.
+    """
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            raise InputError(f"--param {value!r} names no value.", "Write NAME=VALUE: week=47.")
+        if name in found:
+            raise InputError(f"--param {name} is given twice.", "Give it once.")
+        found[name] = text
+    return found
+
+
+def check_given(procedure: Procedure, texts: Mapping[str, str]) -> dict[str, ParameterValue]:
+    """Return values as a procedure's parameters have them.
+
+    Raises:
+        InputError: One is no value of its parameter's type.
+    """
+    from ..plan.procedure import read_value
+
+    values: dict[str, ParameterValue] = {}
+    for name, text in texts.items():
+        parameter = procedure.parameters.get(name)
+        if parameter is None:
+            values[name] = text  # `fill_in` says what is wrong with it.
+            continue
+        try:
+            values[name] = read_value(text, parameter)
+        except ValueError as error:
+            raise InputError(f"--param {name}: {error}.", "Give another value.") from None
+    return values
+
+
+def save(
+    run_name: Annotated[str, typer.Argument(metavar="RUN", help="A run whose plan it becomes.")],
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its name: weekly-report.")],
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="NAME=TEXT",
+            help="A text of the run that other runs have another value for; repeatable.",
+        ),
+    ] = None,
+    purpose: Annotated[
+        str, typer.Option("--purpose", help="What it is for; left out, the run's objective.")
+    ] = "",
+    as_json: AsJson = False,
+) -> int:
+    """Make a procedure of a run's plan, or a new version of one.
+
+    Each text that --param names becomes a place such as {param.week}, with the text as the default.
+    """
+    from ..flows.fork import finished_work
+    from ..plan.procedure import Procedure, make_places
+    from ..store.procedures import save_procedure
+
+    work = finished_work(run_name)
+    given = read_given(param or ())
+    plan, found = make_places(work.plan.model_copy(update={"inputs": {}}), given)
+    for parameter, text in given.items():
+        if not found[parameter]:
+            raise InputError(
+                f"Nothing in the plan of run {work.run.run_id} has the text {text!r}.",
+                f"Look at its prompts: prefect-swarm inspect {work.run.run_id}",
+            )
+    stored = save_procedure(
+        _valid(
+            Procedure,
+            name=name,
+            purpose=purpose or work.plan.objective,
+            run=work.run.run_id,
+            parameters={key: _parameter(text) for key, text in given.items()},
+            took=_took(work.run),
+            plan=plan,
+        )
+    )
+    if as_json:
+        print_json(_shown(stored))
+        return 0
+    _print(stored)
+    for parameter, texts in found.items():
+        print_section(f"Places of {parameter}")
+        for text in texts:
+            print_text(f"  {one_line(text, 100)}")
+    if names := sorted(work.plan.inputs):
+        print_text(f"\nIts steps read {', '.join(names)}: give these to each run by --file.")
+    return 0
+
+
+def _valid(model: type[Procedure], **fields: Any) -> Procedure:
+    from pydantic import ValidationError
+
+    from ..untrusted.json_text import describe
+
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        problems = "; ".join(describe(error, fields))
+        raise InputError(f"It can't be a procedure: {problems}.", "Correct it.") from None
+
+
+def _parameter(text: str) -> Parameter:
+    from ..plan.procedure import Parameter
+
+    if re.fullmatch(r"-?(?:0|[1-9][0-9]{0,14})", text):
+        return Parameter(type="integer", default=int(text))
+    return Parameter(default=text)
+
+
+def _took(run: RunStore) -> Took:
+    from ..plan.procedure import Took
+
+    if (result := run.result()) is None:
+        return Took()
+    cost = result.cost
+    return Took(tokens=cost.tokens, usd=cost.money_usd, seconds=round(result.metrics.makespan_s, 1))
+
+
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML; - is standard input.")],
+    as_json: AsJson = False,
+) -> int:
+    """Store a file as a procedure, or as the next version of the one that it names."""
+    from ..store.procedures import save_procedure
+
+    stored = save_procedure(_read(file))
+    if as_json:
+        print_json(_shown(stored))
+    else:
+        _print(stored)
+    return 0
+
+
+def _read(file: Path) -> Procedure:
+    from ..plan.procedure import parse_procedure
+
+    return parse_procedure(read_text(file, "procedure"), f"The procedure {file}")
+
+
+def list_all(as_json: AsJson = False) -> int:
+    """List the procedures, by name."""
+    from ..store.procedures import list_procedures
+
+    found = list_procedures()
+    if as_json:
+        print_json({"procedures": [_shown(each) for each in found]})
+        return 0
+    if not found:
+        print_text("There are no procedures. Make one of a run: prefect-swarm procedure save RUN")
+        return 0
+    header = ("Procedure", "Steps", "Parameters", "From run", "Purpose")
+    print_table(header, map(_row, found))
+    return 0
+
+
+def _row(stored: StoredProcedure) -> tuple[str, ...]:
+    procedure = stored.procedure
+    return (
+        stored.reference,
+        str(len(procedure.plan.steps)),
+        ", ".join(procedure.parameters),
+        procedure.run,
+        one_line(procedure.purpose, 60),
+    )
+
+
+def show(reference: _Reference, as_json: AsJson = False) -> int:
+    """Show a procedure as the YAML that `procedure new` takes."""
+    from ..plan.procedure import procedure_text
+    from ..store.procedures import find_procedure, versions_of
+
+    stored = find_procedure(reference)
+    if as_json:
+        print_json(_shown(stored))
+        return 0
+    print_text(f"# {_headline(stored)}")
+    numbers = versions_of(stored.procedure.name)
+    print_text(f"# Versions: {', '.join(map(str, numbers))}. File: {stored.path}")
+    print_text(procedure_text(stored.procedure).rstrip())
+    return 0
+
+
+def diff(
+    before: Annotated[str, typer.Argument(metavar="NAME@N", help="A version.")],
+    after: Annotated[str, typer.Argument(metavar="NAME[@N]", help="Another one.")],
+) -> int:
+    """Show what two versions have differently."""
+    from ..plan.procedure import procedure_text
+    from ..store.procedures import find_procedure
+
+    old, new_one = find_procedure(before), find_procedure(after)
+    lines = unified_diff(
+        procedure_text(old.procedure).splitlines(),
+        procedure_text(new_one.procedure).splitlines(),
+        old.reference,
+        new_one.reference,
+        lineterm="",
+    )
+    print_text("\n".join(lines) or "They are the same.")
+    return 0
+
+
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML; - is standard input.")],
+) -> int:
+    """Check a procedure's file without storing it."""
+    procedure = _read(file)
+    print_text(f"{procedure.name} can be stored: {_contents(procedure)}.")
+    return 0
+
+
+def rollback(
+    reference: Annotated[
+        str,
+        typer.Argument(metavar="NAME[@N]", help="A version; left out, the one before the current."),
+    ],
+) -> int:
+    """Have a procedure's name mean an earlier version again."""
+    from ..store.procedures import find_procedure, make_current, versions_of
+
+    found = find_procedure(reference)
+    name = found.procedure.name
+    if "@" not in reference:
+        earlier = [number for number in versions_of(name) if number < found.version]
+        if not earlier:
+            raise InputError(f"{found.reference} has no version before it.", "Name another one.")
+        reference = f"{name}@{earlier[-1]}"
+    print_text(f"{name} is now {make_current(reference).reference}; it was {found.reference}.")
+    return 0
+
+
+def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="A procedure.")]) -> int:
+    """Remove a procedure with all of its versions."""
+    from ..store.procedures import remove_procedure
+
+    print_text(f"Removed {name}: {plural(len(remove_procedure(name)), 'version')}.")
+    return 0
+
+
+def _print(stored: StoredProcedure) -> None:
+    print_text(f"{_headline(stored)}.")
+    given = [f"--param {name}=…" for name in stored.procedure.parameters]
+    words = " ".join(["prefect-swarm run --procedure", stored.procedure.name, *given])
+    print_text(f"Run it: {words}")
+
+
+def _headline(stored: StoredProcedure) -> str:
+    return f"{stored.reference} ({stored.digest}): {_contents(stored.procedure)}"
+
+
+def _contents(procedure: Procedure) -> str:
+    said = [
+        plural(len(procedure.plan.steps), "step"),
+        plural(len(procedure.parameters), "parameter"),
+    ]
+    if procedure.took.tokens:
+        took = f"its run took {procedure.took.tokens:,} tokens"
+        usd = procedure.took.usd
+        said += [took if usd is None else f"{took} and {dollars(usd)}"]
+    return ", ".join(said)
+
+
+def _shown(stored: StoredProcedure) -> dict[str, Any]:
+    return {
+        "version": stored.version,
+        "digest": stored.digest,
+        "current": stored.is_current,
+        **stored.procedure.model_dump(mode="json", exclude_defaults=True, by_alias=True),
+    }
+
+
+for _function in (show, diff, check):
+    procedure_app.command()(command(_function, "read"))
+for _function in (save, new, rollback, remove):
+    procedure_app.command()(command(_function, "write"))
+procedure_app.command("list")(command(list_all, "read"))

@@ -1,0 +1,307 @@
+"""Procedures: plans with places for parameters, which are run again with other values. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+
+from ..errors import InputError
+from ..text import without_surrogates
+from ..untrusted.json_text import describe
+from ..untrusted.yaml_text import NoYamlError, read_yaml
+from .documents import yaml_text
+from .output import PlanPart, Text
+from .task_ir import PlanRules, TaskIR, parse_plan
+from .templates import LONGEST_VALUE, has_place, in_marks
+
+__all__ = [
+    "NAME",
+    "Bounds",
+    "Parameter",
+    "ParameterType",
+    "ParameterValue",
+    "Procedure",
+    "Took",
+    "fill_in",
+    "make_places",
+    "parse_procedure",
+    "places_in",
+    "procedure_text",
+    "read_value",
+]
+
+NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
+"""The form of a procedure's name."""
+ParameterType = Literal["text", "integer", "number", "boolean"]
+ParameterValue = str | int | float | bool
+_PARAMETER = r"[a-z][a-z0-9_]{0,39}"
+_PLACE = re.compile(r"\{param\.(" + _PARAMETER + r")\}")
+_FILLED = frozenset(
+    {"objective", "prompt", "system_prompt", "constraints", "assumptions", "definition_of_done"}
+    | {"items"}
+)
+"""The fields of a plan whose texts may have places."""
+_ALLOWED: Mapping[ParameterType, tuple[type, ...]] = {
+    "text": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+class Parameter(PlanPart):
+    """A value that a run of a procedure is given."""
+
+    type: ParameterType = Field(default="text", description="What it is.")
+    description: str = Field(default="", description="What a person is told about it.")
+    default: ParameterValue | None = Field(
+        default=None, description="Its value where none is given; without one it has to be."
+    )
+
+    @model_validator(mode="after")
+    def _default_fits(self) -> Self:
+        if self.default is not None:
+            _check_value(self.default, self)
+        return self
+
+
+class Bounds(PlanPart):
+    """What a run of a procedure may take, unless its options say it."""
+
+    max_tokens: int | None = Field(default=None, ge=1, description="Tokens.")
+    max_usd: float | None = Field(default=None, gt=0, description="Dollars.")
+    timeout_s: float | None = Field(default=None, gt=0, description="Seconds.")
+
+
+class Took(PlanPart):
+    """What the run took that a procedure comes from."""
+
+    tokens: int = Field(default=0, ge=0, description="Tokens.")
+    usd: float | None = Field(default=None, ge=0, description="Dollars; empty if not known.")
+    seconds: float = Field(default=0, ge=0, description="Seconds.")
+
+
+class Procedure(PlanPart):
+    """A plan under a name, with places such as `{param.week}` in its texts."""
+
+    name: Annotated[str, StringConstraints(pattern=f"^{NAME}$")] = Field(
+        description="Small letters, digits and hyphens."
+    )
+    purpose: Text = Field(description="What it is for.")
+    run: str = Field(default="", description="The run that its plan comes from.")
+    took: Took = Field(default=Took(), description="What that run took.")
+    parameters: dict[Annotated[str, StringConstraints(pattern=f"^{_PARAMETER}$")], Parameter] = (
+        Field(default_factory=dict, description="What each run is given, by name.")
+    )
+    bounds: Bounds = Field(default=Bounds(), description="What a run may take.")
+    plan: TaskIR = Field(description="What is done.")
+
+    @model_validator(mode="after")
+    def _places_and_parameters_fit(self) -> Self:
+        places, elsewhere = places_in(self.plan)
+        if elsewhere:
+            raise ValueError(
+                f"{elsewhere[0]} stands where no value is filled in; places may stand in an "
+                "objective, prompts, items, constraints and definitions of done"
+            )
+        if unknown := [name for name in places if name not in self.parameters]:
+            raise ValueError(f"{{param.{unknown[0]}}} is no parameter")
+        if unused := [name for name in self.parameters if name not in places]:
+            raise ValueError(f"nothing in the plan has a place for the parameter {unused[0]}")
+        return self
+
+
+def procedure_text(procedure: Procedure) -> str:
+    """Write a procedure as YAML: what differs from the defaults."""
+    return yaml_text(procedure.model_dump(mode="json", exclude_defaults=True, by_alias=True))
+
+
+def parse_procedure(text: str, source: str) -> Procedure:
+    """Read a procedure that is written as YAML.
+
+    Args:
+        text: The YAML.
+        source: What to call it in errors.
+
+    Raises:
+        InputError: It is no YAML, or breaks a rule; says which, and where.
+    """
+    advice = "Correct it; `prefect-swarm docs procedures` has an example."
+    try:
+        found = read_yaml(text).value
+    except NoYamlError as error:
+        raise InputError(f"{source} is not valid YAML: {error}.", advice) from None
+    try:
+        return Procedure.model_validate(without_surrogates(found))
+    except ValidationError as error:
+        problems = "; ".join(describe(error, found))
+        raise InputError(f"{source} is no procedure: {problems}.", advice) from None
+
+
+def places_in(plan: TaskIR) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the parameters that a plan has places for, and places where none may stand."""
+    found: dict[str, None] = {}
+    elsewhere: list[str] = []
+    for text, is_filled in _texts(plan.model_dump(mode="json", exclude={"inputs"}), False):
+        for place in _PLACE.finditer(text):
+            if is_filled:
+                found[place[1]] = None
+            else:
+                elsewhere.append(place[0])
+    return tuple(found), tuple(elsewhere)
+
+
+def _texts(value: object, is_filled: bool) -> Iterator[tuple[str, bool]]:
+    """Yield all texts of a plan's data, and whether values are filled in there."""
+    if isinstance(value, str):
+        yield value, is_filled
+    elif isinstance(value, dict):
+        for key, each in cast("dict[str, object]", value).items():
+            yield key, False
+            yield from _texts(each, key in _FILLED)
+    elif isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from _texts(each, is_filled)
+
+
+def fill_in(
+    procedure: Procedure,
+    given: Mapping[str, ParameterValue],
+    rules: PlanRules | None = None,
+) -> TaskIR:
+    """Return a procedure's plan with the values that a run is given.
+
+    Texts stand in quotation marks that nothing in them can close, as the items of a `for_each` do:
+    they are what the work is about, and no instructions.
+
+    Args:
+        procedure: The procedure.
+        given: Values by the parameters' names.
+        rules: Limits from outside the plan.
+
+    Raises:
+        InputError: A value is missing, is no parameter's, or doesn't fit.
+        PlanError: The filled plan breaks a rule.
+    """
+    known = procedure.parameters
+    if unknown := [name for name in given if name not in known]:
+        has = ", ".join(known) or "none"
+        raise InputError(
+            f"The procedure {procedure.name} has no parameter {unknown[0]!r}.",
+            f"It has these: {has}.",
+        )
+    values: dict[str, ParameterValue] = {}
+    for name, parameter in known.items():
+        value = given.get(name, parameter.default)
+        if value is None:
+            raise InputError(
+                f"The parameter {name} of the procedure {procedure.name} has no value.",
+                f"Give it: --param {name}=…",
+            )
+        try:
+            _check_value(value, parameter)
+        except ValueError as error:
+            raise InputError(f"The parameter {name}: {error}.", "Give another value.") from None
+        values[name] = value
+
+    def write(text: str) -> str:
+        return _PLACE.sub(lambda place: _words(values[place[1]]), text)
+
+    data = procedure.plan.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    return parse_plan(_changed(data, write), rules)
+
+
+def make_places(
+    plan: TaskIR, values: Mapping[str, str]
+) -> tuple[TaskIR, Mapping[str, Sequence[str]]]:
+    """Put places into the texts of a plan where it has certain values as whole words.
+
+    Args:
+        plan: A plan.
+        values: What is to become a place, by the parameter's name. Longer ones are looked for
+            first, so that `47a` is found before `47`.
+
+    Returns:
+        The plan, and for each parameter the texts that now have its place.
+
+    Raises:
+        PlanError: The plan breaks a rule with the places in it.
+    """
+    order = sorted(values, key=lambda name: -len(values[name]))
+    words = {name: _whole(values[name]) for name in order}
+    found: dict[str, list[str]] = {name: [] for name in values}
+
+    def write(text: str) -> str:
+        changed = text
+        for name, word in words.items():
+            # What stands in a place already is no word of the text.
+            parts = re.split(f"({_PLACE.pattern.replace('(', '(?:', 1)})", changed)
+            parts[::2] = [word.sub(lambda _, n=name: f"{{param.{n}}}", part) for part in parts[::2]]
+            changed = "".join(parts)
+        for place in dict.fromkeys(match[1] for match in _PLACE.finditer(changed)):
+            found.setdefault(place, []).append(changed)
+        return changed
+
+    data = plan.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    return parse_plan(_changed(data, write)), found
+
+
+def _changed(value: object, write: Callable[[str], str], *, is_filled: bool = False) -> Any:
+    if isinstance(value, str):
+        return write(value) if is_filled else value
+    if isinstance(value, dict):
+        return {
+            key: each if key == "inputs" else _changed(each, write, is_filled=key in _FILLED)
+            for key, each in cast("dict[str, object]", value).items()
+        }
+    if isinstance(value, list):
+        return [_changed(each, write, is_filled=is_filled) for each in cast("list[object]", value)]
+    return value
+
+
+def _whole(value: str) -> re.Pattern[str]:
+    """Return what finds a text where it stands as words of its own, in quotation marks or not."""
+    return re.compile(rf"“(?:{re.escape(value)})”|(?<!\w){re.escape(value)}(?!\w)")
+
+
+def _words(value: ParameterValue) -> str:
+    return in_marks(value) if isinstance(value, str) else json.dumps(value)
+
+
+def read_value(text: str, parameter: Parameter) -> ParameterValue:
+    """Read a value as a command has it.
+
+    Raises:
+        ValueError: It is no value of the parameter's type.
+    """
+    if parameter.type == "text":
+        return text
+    if parameter.type == "boolean":
+        if (found := _BOOLEANS.get(text.lower())) is None:
+            raise ValueError(f"{text!r} is neither true nor false")
+        return found
+    try:
+        value = int(text) if parameter.type == "integer" else float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no {parameter.type}") from None
+    return value
+
+
+def _check_value(value: ParameterValue, parameter: Parameter) -> None:
+    is_right = isinstance(value, _ALLOWED[parameter.type])
+    if not is_right or (isinstance(value, bool) and parameter.type != "boolean"):
+        raise ValueError(f"{value!r} is no {parameter.type}")
+    if isinstance(value, float) and not -1e300 < value < 1e300:
+        raise ValueError(f"{value!r} is no number that can be written")
+    if isinstance(value, str) and (len(value) > LONGEST_VALUE or len(value.splitlines()) > 1):
+        raise ValueError(
+            f"a text has one line of at most {LONGEST_VALUE} characters; a longer one is an input "
+            "(--file)"
+        )
+    if isinstance(value, str) and has_place(value):
+        raise ValueError("a text has no place for an item, such as {item}: it would be filled in")

@@ -1,0 +1,145 @@
+"""A run becomes a procedure, which is run again with other values and no request for a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Script, scripted
+from typer.testing import Result
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+Invoke = Callable[..., Result]
+
+PLAN: dict[str, Any] = {
+    "objective": "Report on week 47",
+    "agents": [{"name": "Reader", "system_prompt": "You read closely."}],
+    "inputs": {"notes.txt": "Cold."},
+    "steps": [
+        {"id": "S1", "agent": "Reader", "prompt": "read week 47", "inputs": ["notes.txt"]},
+        {"id": "S2", "agent": "Reader", "prompt": "write week 47", "depends_on": ["S1"]},
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def script() -> Generator[Script]:
+    with scripted(Script(reply=lambda prompt: f"about {prompt[-7:]}")) as made:
+        yield made
+
+
+@pytest.fixture
+def source(invoke: Invoke, tmp_path: Path, script: Script) -> str:
+    (plan := tmp_path / "plan.json").write_text(json.dumps(PLAN), "utf-8")
+    result = invoke("run", "--plan", plan, "--no-memory", "--json")
+    assert result.exit_code == 0, result.stderr
+    script.prompts.clear()
+    return json.loads(result.stdout)["run_id"]
+
+
+def shown(invoke: Invoke, *arguments: object) -> Any:
+    result = invoke("procedure", *arguments)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def refused(invoke: Invoke, *arguments: object) -> str:
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    return " ".join(result.stderr.split())
+
+
+def test_a_run_is_saved_and_run_again_for_another_week(
+    invoke: Invoke, source: str, script: Script, tmp_path: Path
+) -> None:
+    said = shown(invoke, "save", source, "--name", "weekly", "--param", "week=47")
+    assert said.startswith("weekly@1 (")
+    assert "2 steps, 1 parameter, its run took " in said
+    assert "Run it: prefect-swarm run --procedure weekly --param week=…" in said
+    assert "  read week {param.week}" in said
+    assert "Its steps read notes.txt: give these to each run by --file." in said
+
+    (tmp_path / "notes.txt").write_text("Mild.", "utf-8")
+    given = ("--file", tmp_path / "notes.txt", "--no-memory", "--json")
+    result = invoke("run", "--procedure", "weekly", "--param", "week=48", *given)
+    assert result.exit_code == 0, result.stderr
+    asked = [prompt.splitlines()[-1] for prompt in script.prompts]
+    assert asked == ["read week 48", "write week 48"]
+    assert "Mild." in script.prompts[0]
+    assert json.loads(result.stdout)["cost"]["calls"] == 2
+
+
+def test_it_says_which_run_it_comes_from_and_what_that_took(invoke: Invoke, source: str) -> None:
+    took = json.loads(invoke("inspect", source, "--json").stdout)["cost"]["tokens"]
+    shown(invoke, "save", source, "--name", "weekly", "--param", "week=47")
+    stored = json.loads(shown(invoke, "show", "weekly", "--json"))
+    assert stored["took"]["tokens"] == took
+    assert stored["run"] == source
+
+
+WEEKLY = """\
+name: weekly
+purpose: Report
+parameters:
+  week: {type: integer, default: 47}
+plan:
+  objective: Report on week {param.week}
+  agents: [{name: Reader, system_prompt: You read.}]
+  steps:
+    - {id: S1, agent: Reader, prompt: "read week {param.week}", inputs: [notes.txt]}
+"""
+
+
+@pytest.fixture
+def weekly(invoke: Invoke, tmp_path: Path) -> Path:
+    (file := tmp_path / "weekly.yaml").write_text(WEEKLY, "utf-8")
+    shown(invoke, "new", file)
+    return file
+
+
+def test_it_is_edited_as_a_file_compared_and_rolled_back(invoke: Invoke, weekly: Path) -> None:
+    weekly.write_text(
+        shown(invoke, "show", "weekly").replace("read week", "read all of week"), "utf-8"
+    )
+    assert "weekly can be stored" in shown(invoke, "check", weekly)
+    assert shown(invoke, "new", weekly).startswith("weekly@2 (")
+    assert "+      prompt: read all of week {param.week}" in shown(
+        invoke, "diff", "weekly@1", "weekly"
+    )
+    assert "weekly is now weekly@1; it was weekly@2." in shown(invoke, "rollback", "weekly")
+    (listed,) = json.loads(shown(invoke, "list", "--json"))["procedures"]
+    assert (listed["name"], listed["version"]) == ("weekly", 1)
+    assert "Removed weekly: 2 versions." in shown(invoke, "remove", "weekly")
+    assert "There are no procedures." in shown(invoke, "list")
+
+
+@pytest.mark.usefixtures("weekly")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--procedure", "absent"), "There is no procedure 'absent'"),
+        (("--procedure", "weekly", "--param", "week=x"), "--param week: 'x' is no integer"),
+        (("--procedure", "weekly", "--param", "week"), "--param 'week' names no value"),
+        (("--procedure", "weekly", "--param", "town=Graz"), "has no parameter 'town'"),
+        (("--procedure", "weekly", "--param", "week=1"), "notes.txt"),
+        (("--procedure", "weekly", "--plan", "x.json"), "--procedure was given with --plan"),
+        (("--param", "week=1", "Do it"), "--param was given without --procedure"),
+    ],
+)
+def test_what_cannot_be_run_says_why(
+    invoke: Invoke, script: Script, arguments: tuple[str, ...], problem: str
+) -> None:
+    assert problem in refused(invoke, "run", *arguments)
+    assert script.prompts == []
+
+
+def test_a_text_that_the_plan_does_not_have_is_no_parameter(invoke: Invoke, source: str) -> None:
+    problem = refused(invoke, "procedure", "save", source, "--name", "weekly", "--param", "w=4711")
+    assert f"Nothing in the plan of run {source} has the text '4711'." in problem
+
+
+def test_a_name_of_another_form_is_refused(invoke: Invoke, source: str) -> None:
+    assert "name" in refused(invoke, "procedure", "save", source, "--name", "Weekly Report")
