@@ -84,6 +84,13 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
         "docs/how-to/forget.md": (
             Block("forget(", run_by=_MEMORY.format("program_that_forgets_says_what_went")),
         ),
+        "docs/how-to/procedures.md": (
+            Block(
+                "find_procedure",
+                run_by="tests/docs/test_procedures_doc.py::"
+                "test_its_file_is_a_procedure_that_its_program_runs",
+            ),
+        ),
         "docs/how-to/fork.md": (
             Block("fork(", prints=r"\['S1', 'S2', 'S3'\]\n", scene="done", put={"S5": "S4"}),
         ),

@@ -56,6 +56,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         r"prefect-swarm run .* --provider-limit ",
         "the server has to have the limit: tests/models/test_shared_limit makes one",
     ),
+    (
+        r"prefect-swarm procedure |prefect-swarm (run|plan) --procedure ",
+        "the procedure has to be there: tests/docs/test_procedures_doc types them",
+    ),
     (r"jq ", "the program may be missing; test_deployment reads the same fields of such a file"),
     (r"sqlite3 ", "the program may be missing: test_personas_doc asks the same"),
 )
