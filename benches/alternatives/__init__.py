@@ -1,0 +1,12 @@
+"""The same five jobs in this package and in its alternatives, as their users would do them."""
+
+from __future__ import annotations
+
+__all__ = ["run"]
+
+
+def run() -> str:
+    """Measure each job in each way, and return the section of docs/reference/benchmarks.md."""
+    from .tables import measured_section
+
+    return measured_section()
