@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from provider_server import provider_server
 
 from .counts import Stored, count_lines, paid_twice, read_stored, under_way
-from .environments import WAYS, make_environment
+from .environments import WAYS, make_environment, make_home
 from .scripted import BAD_ITEM, Request, Scripted
 
 __all__ = ["Row", "try_job"]
@@ -71,7 +71,8 @@ def try_job(way: str, job: str) -> Row:
         TemporaryDirectory(prefix="alternatives-", ignore_cleanup_errors=True) as folder,
         provider_server(scripted.reply, models=(_MODEL,)) as server,
     ):
-        home = Path(folder)
+        home = Path(folder, "home")
+        make_home(way, programs, home)
         process = _Processes(way, name, programs, home, server.url)
         begun = time.monotonic()
         if job == "kill":
@@ -87,7 +88,7 @@ def try_job(way: str, job: str) -> Row:
         seconds = time.monotonic() - begun - waited
         requests = scripted.requests
         missing = len(_needed(job).difference(r.key for r in requests if r.answered_s))
-        stored = read_stored(_contents(home), "The finding of join" if job != "coding" else "a + b")
+        stored = read_stored(_contents(home), "a + b" if job == "coding" else "The finding of")
         problem = "" if code == 0 and not missing else process.said()
     return Row(
         way=way,

@@ -1,8 +1,9 @@
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
 from langchain_openai import ChatOpenAI
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
@@ -19,13 +20,13 @@ def spread(state: State):
     return [Send("research", topic) for topic in TOPICS]
 
 
-def research(topic: str):
-    return {"findings": [model.invoke(f"Research this topic: [research {topic}]").text]}
+async def research(topic: str):
+    return {"findings": [(await model.ainvoke(f"Research this topic: [research {topic}]")).text]}
 
 
-def join(state: State):
+async def join(state: State):
     findings = "\n\n".join(state["findings"])
-    return {"answer": model.invoke(f"{findings}\n\n[join] Compare the findings").text}
+    return {"answer": (await model.ainvoke(f"{findings}\n\n[join] Compare the findings")).text}
 
 
 builder = StateGraph(State)
@@ -35,8 +36,13 @@ builder.add_conditional_edges(START, spread, ["research"])
 builder.add_edge("research", "join")
 builder.add_edge("join", END)
 
-with SqliteSaver.from_conn_string("checkpoints.sqlite") as checkpointer:
-    graph = builder.compile(checkpointer=checkpointer)
-    config = {"configurable": {"thread_id": "research"}}
-    begun = graph.get_state(config).next
-    print(graph.invoke(None if begun else {"findings": []}, config)["answer"])
+
+async def main() -> None:
+    async with AsyncSqliteSaver.from_conn_string("checkpoints.sqlite") as checkpointer:
+        graph = builder.compile(checkpointer=checkpointer)
+        config = {"configurable": {"thread_id": "research"}}
+        begun = (await graph.aget_state(config)).next
+        print((await graph.ainvoke(None if begun else {"findings": []}, config))["answer"])
+
+
+asyncio.run(main())

@@ -1,10 +1,11 @@
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
 from langchain_openai import ChatOpenAI
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 from pydantic import BaseModel
@@ -31,26 +32,26 @@ class State(TypedDict):
     answer: str
 
 
-def ask(agent, prompt: str):
-    result = agent.invoke({"messages": [{"role": "user", "content": prompt}]})
+async def ask(agent, prompt: str):
+    result = await agent.ainvoke({"messages": [{"role": "user", "content": prompt}]})
     return result["structured_response"]
 
 
-def find(state: State):
-    return {"items": ask(scout, "[find] List the things").items}
+async def find(state: State):
+    return {"items": (await ask(scout, "[find] List the things")).items}
 
 
 def spread(state: State):
     return [Send("score", item) for item in state["items"]]
 
 
-def score(item: str):
-    return {"scores": [ask(judge, f"Score this thing: [item {item}]").model_dump_json()]}
+async def score(item: str):
+    return {"scores": [(await ask(judge, f"Score this thing: [item {item}]")).model_dump_json()]}
 
 
-def join(state: State):
+async def join(state: State):
     scores = "\n".join(state["scores"])
-    return {"answer": model.invoke(f"{scores}\n\n[join] Compare the scores").text}
+    return {"answer": (await model.ainvoke(f"{scores}\n\n[join] Compare the scores")).text}
 
 
 builder = StateGraph(State)
@@ -62,8 +63,13 @@ builder.add_conditional_edges("find", spread, ["score"])
 builder.add_edge("score", "join")
 builder.add_edge("join", END)
 
-with SqliteSaver.from_conn_string("checkpoints.sqlite") as checkpointer:
-    graph = builder.compile(checkpointer=checkpointer)
-    config = {"configurable": {"thread_id": "spread"}}
-    begun = graph.get_state(config).next
-    print(graph.invoke(None if begun else {"scores": []}, config)["answer"])
+
+async def main() -> None:
+    async with AsyncSqliteSaver.from_conn_string("checkpoints.sqlite") as checkpointer:
+        graph = builder.compile(checkpointer=checkpointer)
+        config = {"configurable": {"thread_id": "spread"}}
+        begun = (await graph.aget_state(config)).next
+        print((await graph.ainvoke(None if begun else {"scores": []}, config))["answer"])
+
+
+asyncio.run(main())
