@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["WAYS", "make_environment", "make_home"]
+__all__ = ["WAYS", "make_environment"]
 
 WAYS = Path(__file__).with_name("ways")
 _READY = ".ready"
@@ -33,26 +32,6 @@ def make_environment(way: str) -> Path:
         subprocess.run([*pip, "-r", requirements], check=True)
         ready.write_text(wanted, "utf-8")
     return folder / "bin"
-
-
-def make_home(way: str, programs: Path, home: Path) -> None:
-    """Make the home folder of a trial.
-
-    Prefect's database is made once for each way, as on the machine of a user who has used it
-    before, and copied.
-    """
-    home.mkdir()
-    prefect = programs / "prefect"
-    if not prefect.exists():
-        return
-    template = _cache() / f"{way}.home"
-    if not (template / _READY).exists():
-        shutil.rmtree(template, ignore_errors=True)
-        template.mkdir(parents=True)
-        upgrade = [prefect, "server", "database", "upgrade", "-y"]
-        subprocess.run(upgrade, check=True, capture_output=True, env={"HOME": str(template)})
-        (template / _READY).touch()
-    shutil.copytree(template / ".prefect", home / ".prefect")
 
 
 def _cache() -> Path:

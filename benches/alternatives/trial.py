@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ from tempfile import TemporaryDirectory
 
 from provider_server import provider_server
 
-from .counts import Stored, count_lines, paid_twice, read_stored, under_way
-from .environments import WAYS, make_environment, make_home
+from .counts import count_lines, paid_twice, under_way
+from .environments import WAYS, make_environment
 from .scripted import BAD_ITEM, Request, Scripted
+from .stored import Stored, contents, read_stored
 
 __all__ = ["Row", "try_job"]
 
@@ -62,8 +62,14 @@ class Row:
     problem: str = ""
 
 
-def try_job(way: str, job: str) -> Row:
-    """Do a job in a way, in a folder of its own."""
+def try_job(way: str, job: str, prefect_url: str) -> Row:
+    """Do a job in a way, in a folder of its own.
+
+    Args:
+        way: A folder of `ways`.
+        job: One of `JOBS`.
+        prefect_url: The API of the Prefect server that a way on Prefect uses.
+    """
     programs = make_environment(way)
     scripted = Scripted(job)
     name = "research" if job == "kill" else job
@@ -72,8 +78,8 @@ def try_job(way: str, job: str) -> Row:
         provider_server(scripted.reply, models=(_MODEL,)) as server,
     ):
         home = Path(folder, "home")
-        make_home(way, programs, home)
-        process = _Processes(way, name, programs, home, server.url)
+        home.mkdir()
+        process = _Processes(way, name, programs, home, server.url, prefect_url)
         begun = time.monotonic()
         if job == "kill":
             code, stopped_s = process.run_until(lambda: scripted.answered >= ANSWERS_BEFORE_KILL)
@@ -88,7 +94,7 @@ def try_job(way: str, job: str) -> Row:
         seconds = time.monotonic() - begun - waited
         requests = scripted.requests
         missing = len(_needed(job).difference(r.key for r in requests if r.answered_s))
-        stored = read_stored(_contents(home), "a + b" if job == "coding" else "The finding of")
+        stored = read_stored(contents(home), "a + b" if job == "coding" else "The finding of")
         problem = "" if code == 0 and not missing else process.said()
     return Row(
         way=way,
@@ -110,12 +116,14 @@ def try_job(way: str, job: str) -> Row:
 class _Processes:
     """The processes of a job in a way."""
 
-    def __init__(self, way: str, name: str, programs: Path, home: Path, url: str) -> None:
+    def __init__(
+        self, way: str, name: str, programs: Path, home: Path, url: str, prefect_url: str
+    ) -> None:
         self._way, self._name, self._programs, self._home = way, name, programs, home
-        self._url = url
+        self._url, self._prefect_url = url, prefect_url
         self._work = home / "work"
         self._work.mkdir()
-        self._log = home / "said.txt"
+        self._log = home.parent / "said.txt"
         self._log.touch()
 
     @property
@@ -175,7 +183,7 @@ class _Processes:
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": self._url,
             "OPENAI_API_BASE": self._url,
-            "PYTHONPATH": str(WAYS / self._way),
+            "PREFECT_API_URL": self._prefect_url,
         }
         with self._log.open("ab") as log:
             return subprocess.Popen(
@@ -195,12 +203,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         return
-
-
-def _contents(home: Path) -> list[bytes]:
-    """What the run's files hold, without what it printed."""
-    files = [path for path in home.rglob("*") if path.is_file() and path.name != "said.txt"]
-    return [path.read_bytes() for path in files if path.stat().st_size < 50_000_000]
 
 
 def _needed(job: str) -> set[str]:
@@ -230,7 +232,3 @@ def _lines(way: str, name: str) -> int:
         plan = (WAYS / OWN / f"{name}.json").read_text("utf-8")
         return count_lines([plan]) + (2 if name == "approval" else 1)
     return count_lines([(WAYS / way / f"{name}.py").read_text("utf-8")])
-
-
-if __name__ == "__main__":
-    print(try_job(sys.argv[1], sys.argv[2]))
