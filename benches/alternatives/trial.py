@@ -184,6 +184,8 @@ class _Processes:
             "OPENAI_BASE_URL": self._url,
             "OPENAI_API_BASE": self._url,
             "PREFECT_API_URL": self._prefect_url,
+            "CREWAI_DISABLE_TELEMETRY": "true",
+            "OTEL_SDK_DISABLED": "true",
         }
         with self._log.open("ab") as log:
             return subprocess.Popen(
