@@ -9,6 +9,7 @@ from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from own_prefect import OwnServer
 
@@ -60,5 +61,7 @@ def read_rows() -> list[Row]:
     """Return the rows of the file."""
     if not ROWS.exists():
         return []
-    values = [json.loads(line) for line in ROWS.read_text("utf-8").splitlines()]
-    return [Row(**{**value, "stored": Stored(**value["stored"])}) for value in values]
+    values: list[dict[str, Any]] = [
+        json.loads(line) for line in ROWS.read_text("utf-8").splitlines()
+    ]
+    return [Row(stored=Stored(**value.pop("stored")), **value) for value in values]
