@@ -28,6 +28,7 @@ NAMES = {
     "crewai": "CrewAI",
 }
 """Each way, and how it is called."""
+_ON_PREFECT = ("prefect_swarm", "pydantic_ai_prefect")
 ROWS = Path(__file__).parents[2] / "build" / "alternatives.jsonl"
 """Delete it to measure anew."""
 
@@ -40,7 +41,7 @@ def measure_rows(ways: Iterable[str], jobs: Iterable[str] = JOBS) -> list[Row]:
     with TemporaryDirectory(prefix="alternatives-", ignore_cleanup_errors=True) as folder:
         server = OwnServer(Path(folder))
         try:
-            if missing:
+            if any(way in _ON_PREFECT for way, _ in missing):
                 server.start()
             for way, job in missing:
                 print(f"{way} {job} …", file=sys.stderr)

@@ -27,7 +27,8 @@ BAD_VALUE = "unclear"
 """What stands where a number was asked for, in the first answer about `BAD_ITEM`."""
 WRONG_CODE = "def add(a, b):\n    return a - b\n"
 RIGHT_CODE = "def add(a, b):\n    return a + b\n"
-_MARK = re.compile(r"\[(research|find|item|join|coding|draft|publish)(?: (\w+))?\]")
+_MARK = re.compile(r"\[(research|find|item|join|coding|draft|publish)(?: \W*(\w+)\W*)?\]")
+"""A name may be quoted."""
 _SEEN_FAILURE = re.compile(r"-1\b|AssertionError")
 
 

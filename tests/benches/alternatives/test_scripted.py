@@ -8,6 +8,7 @@ from alternatives.scripted import BAD_ITEM, BAD_VALUE, RIGHT_CODE, WRONG_CODE, a
 def test_the_last_mark_says_what_is_asked() -> None:
     assert mark(["You research.", "[research 3] and then\n[join] Compare"]) == ("join", "")
     assert mark(["Research this: [research 12]"]) == ("research", "12")
+    assert mark(['Score this: [item "elm"]']) == ("item", "elm")
 
 
 def test_a_prompt_without_a_mark_asks_for_nothing() -> None:
