@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
+
 __all__ = ["run"]
 
 

@@ -10,8 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-_TREE = Path(__file__).parents[2]
-sys.path[:0] = [str(_TREE / "benches"), str(_TREE / "tests" / "support")]
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 
 def main() -> None:

@@ -13,6 +13,8 @@ __all__ = ["measured_section", "section"]
 _Table = Callable[[Mapping[str, Row] | None], list[str]]
 """The cells of a way's row after its name; of None, the head's."""
 
+_BUSY = 4.0
+"""The load average from which seconds say little, on two cores."""
 _HEAD = f"""\
 ## Beside the alternatives
 
@@ -40,7 +42,19 @@ def section(rows: Sequence[Row]) -> str:
     for row in rows:
         ways.setdefault(row.way, {})[row.job] = row
     tables = (_lines, _times, _losses, _kept)
-    return "\n".join([_HEAD, *(_table(table, ways) for table in tables), *_problems(rows)])
+    texts = [_HEAD, *_busy(rows), *(_table(table, ways) for table in tables), *_problems(rows)]
+    return "\n".join(texts)
+
+
+def _busy(rows: Sequence[Row]) -> list[str]:
+    """Say so where the machine did other work as well."""
+    load = max(row.load for row in rows)
+    if load <= _BUSY:
+        return []
+    return [
+        f"The machine did other work meanwhile: its load average was up to {load:.0f}. The seconds "
+        "can't be compared, then. Lines, requests and losses can.\n"
+    ]
 
 
 def _table(table: _Table, ways: Mapping[str, Mapping[str, Row]]) -> str:

@@ -45,6 +45,7 @@ class Row:
         done: Whether the last process ended well with all answers.
         stored: What the files hold that it left.
         problem: The end of what it said, where it isn't done.
+        load: The machine's load average of a minute, at the end.
     """
 
     way: str
@@ -60,6 +61,7 @@ class Row:
     done: bool
     stored: Stored
     problem: str = ""
+    load: float = 0.0
 
 
 def try_job(way: str, job: str, prefect_url: str) -> Row:
@@ -110,6 +112,7 @@ def try_job(way: str, job: str, prefect_url: str) -> Row:
         done=code == 0 and not missing,
         stored=stored,
         problem=problem,
+        load=os.getloadavg()[0],
     )
 
 

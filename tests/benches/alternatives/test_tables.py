@@ -43,6 +43,11 @@ def test_a_job_that_was_not_done_says_why() -> None:
     assert "4.1 s · 9.0 s, not done" in section(rows)
 
 
+def test_a_busy_machine_is_named() -> None:
+    assert "load average was up to 9" in section([replace(ROW, load=9.2), *_rows("langgraph")])
+    assert "load average" not in section(_rows("langgraph"))
+
+
 def _rows(way: str) -> list[Row]:
     ended = replace(ROW, way=way)
     stopped = replace(ended, requests=19, under_way=6, twice=2, makespan_s=None)
