@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
@@ -38,17 +40,27 @@ def measure_rows(ways: Iterable[str], jobs: Iterable[str] = JOBS) -> list[Row]:
     wanted = list(product(ways, jobs))
     there = {(row.way, row.job): row for row in read_rows()}
     missing = [pair for pair in wanted if pair not in there]
+    with _prefect_server(any(way in _ON_PREFECT for way, _ in missing)) as url:
+        for way, job in missing:
+            print(f"{way} {job} …", file=sys.stderr)
+            there[way, job] = _keep(try_job(way, job, url))
+    return [there[pair] for pair in wanted]
+
+
+@contextmanager
+def _prefect_server(is_needed: bool) -> Iterator[str]:
+    """Serve inside, where one is needed and `PREFECT_API_URL` names none; its API's address."""
+    if there := os.environ.get("PREFECT_API_URL"):
+        yield there
+        return
     with TemporaryDirectory(prefix="alternatives-", ignore_cleanup_errors=True) as folder:
         server = OwnServer(Path(folder))
         try:
-            if any(way in _ON_PREFECT for way, _ in missing):
+            if is_needed:
                 server.start()
-            for way, job in missing:
-                print(f"{way} {job} …", file=sys.stderr)
-                there[way, job] = _keep(try_job(way, job, server.url))
+            yield server.url
         finally:
             server.stop()
-    return [there[pair] for pair in wanted]
 
 
 def _keep(row: Row) -> Row:
