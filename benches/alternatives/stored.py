@@ -58,7 +58,8 @@ def _numbers() -> list[bytes]:
 
 
 def _decoded(content: bytes) -> Iterable[bytes]:
-    for found in _BASE64.finditer(content):
+    # Some wrap it, and write the wrapping into JSON.
+    for found in _BASE64.finditer(content.replace(b"\\n", b"").replace(b"\n", b"")):
         text = found.group().rstrip(b"=")
         yield base64.b64decode(text[: len(text) // 4 * 4])
 

@@ -13,6 +13,22 @@ __all__ = ["measured_section", "section"]
 _Table = Callable[[Mapping[str, Row] | None], list[str]]
 """The cells of a way's row after its name; of None, the head's."""
 
+_NOTES = """\
+- *Paid twice*: answers that were there when the process ended and were asked for again after it.
+- *Lines*: those of the script that are neither empty nor a comment; here those of the plan in JSON,
+  and the commands. A plan says no more of a failing test than an example of what a call gives.
+- *Money*: this model has no known price. Whether the cost of a known model is kept is not measured.
+- *LangGraph*: `StateGraph`, asynchronous, with `AsyncSqliteSaver`. With `invoke` and `SqliteSaver`
+  on these two cores, kill -9 cost all six answers again in the one run that was tried: the threads
+  that were to store them waited behind steps under way.
+- *pydantic-ai on DBOS*: a child workflow a step, in SQLite; the same workflow's id goes on.
+- *pydantic-ai on Prefect*: the key of a stored answer holds the flow run's id, and a process that
+  is started again is another flow run. Another `cache_policy` can be set; none was tried.
+- *Microsoft Agent Framework*: its functional workflows, which its documentation calls experimental.
+  A value that doesn't fit the schema raises, and the script ends.
+- *CrewAI*: `Crew(checkpoint=True)`, whose documentation calls the writing of checkpoints best
+  effort. Steps side by side need an agent each. A value that doesn't fit the schema raises.
+"""
 _BUSY = 4.0
 """The load average from which seconds say little, on two cores."""
 _HEAD = f"""\
@@ -42,8 +58,8 @@ def section(rows: Sequence[Row]) -> str:
     for row in rows:
         ways.setdefault(row.way, {})[row.job] = row
     tables = (_lines, _times, _losses, _kept)
-    texts = [_HEAD, *_busy(rows), *(_table(table, ways) for table in tables), *_problems(rows)]
-    return "\n".join(texts)
+    drawn = [_table(table, ways) for table in tables]
+    return "\n".join([_HEAD, *_busy(rows), *drawn, _NOTES + "\n".join(_problems(rows))])
 
 
 def _busy(rows: Sequence[Row]) -> list[str]:
@@ -113,7 +129,8 @@ def _losses(jobs: Mapping[str, Row] | None) -> list[str]:
 def _kept(jobs: Mapping[str, Row] | None) -> list[str]:
     if jobs is None:
         return ["A word for a number", "Kept on disk: answers", "Tokens", "Money"]
-    stored = [row.stored for row in jobs.values()]
+    # The script of the code writes its answer into a file itself.
+    stored = [row.stored for name, row in jobs.items() if name != "coding"]
     kept = (
         any(s.answers for s in stored),
         any(s.tokens for s in stored),

@@ -21,7 +21,7 @@ def test_money_that_is_nothing_is_no_money() -> None:
     assert not read_stored([b'{"money_usd": 0.0}', b'{"money_usd": null}'], "x").money
 
 
-@pytest.mark.parametrize("write", [bytes, base64.b64encode])
+@pytest.mark.parametrize("write", [bytes, base64.b64encode, base64.encodebytes])
 def test_pickled_tokens_are_found(write: Callable[[bytes], bytes]) -> None:
     pickled = pickle.dumps({"input_tokens": INPUT_TOKENS, "padding": "-" * 90})
     assert read_stored([write(pickled)], "x") == Stored(False, True, False)
