@@ -27,7 +27,9 @@ _NOTES = """\
 - *Microsoft Agent Framework*: its functional workflows, which its documentation calls experimental.
   A value that doesn't fit the schema raises, and the script ends.
 - *CrewAI*: `Crew(checkpoint=True)`, whose documentation calls the writing of checkpoints best
-  effort. Steps side by side need an agent each. A value that doesn't fit the schema raises.
+  effort; some writes failed here, beside steps under way. Steps side by side need an agent each,
+  with a role of its own: with one role for all, the run did not go on after kill -9. A value that
+  doesn't fit the schema raises.
 """
 _BUSY = 4.0
 """The load average from which seconds say little, on two cores."""

@@ -6,9 +6,9 @@ TOPICS = [str(number) for number in range(1, 13)]
 
 
 # An agent works on one task at a time: those that run side by side need one each.
-def researcher():
+def researcher(topic):
     return Agent(
-        role="Researcher",
+        role=f"Researcher of {topic}",
         goal="Research one topic",
         backstory="You research one topic at a time.",
         llm=LLM(model="scripted", provider="openai"),
@@ -19,7 +19,7 @@ research = [
     Task(
         description=f"Research this topic: [research {topic}]",
         expected_output="A finding",
-        agent=researcher(),
+        agent=researcher(topic),
         async_execution=True,
     )
     for topic in TOPICS
@@ -27,7 +27,7 @@ research = [
 join = Task(
     description="[join] Compare the findings",
     expected_output="A comparison",
-    agent=researcher(),
+    agent=researcher("all topics"),
     context=research,
 )
 tasks = [*research, join]
