@@ -38,23 +38,23 @@ def read_stored(files: Iterable[bytes], sample: str) -> Stored:
         sample: A text that only an answer has.
     """
     answers = tokens = money = False
-    counts = _numbers()
     for content in files:
         whole = content + b"".join(_decoded(content))
         answers |= sample.encode() in whole
-        tokens |= any(number in whole for number in counts)
+        tokens |= _TOKENS.search(whole) is not None
         money |= _MONEY.search(whole) is not None
     return Stored(answers, tokens, money)
 
 
-def _numbers() -> list[bytes]:
-    """The tokens of one request and of several, as text and as msgpack and pickle have them."""
+def _tokens() -> re.Pattern[bytes]:
+    """The tokens of one request and of several, as text, and as msgpack and pickle have them."""
     wholes = (INPUT_TOKENS, OUTPUT_TOKENS, INPUT_TOKENS + OUTPUT_TOKENS)
-    totals = [whole * times for whole in wholes for times in range(1, _MOST_REQUESTS)]
-    texts = [str(total).encode() for total in totals]
+    totals = [str(whole * times).encode() for whole in wholes for times in range(1, _MOST_REQUESTS)]
+    # Not within a longer number, such as a time.
+    text = rb"(?<![\w.])(?:%s)(?!\w)" % b"|".join(totals)
     packed = [b"\xcd" + struct.pack(">H", whole) for whole in wholes]
     pickled = [b"M" + struct.pack("<H", whole) for whole in wholes]
-    return [*texts, *packed, *pickled]
+    return re.compile(b"|".join([text, *(re.escape(number) for number in [*packed, *pickled])]))
 
 
 def _decoded(content: bytes) -> Iterable[bytes]:
@@ -81,3 +81,6 @@ def _values(path: Path) -> Iterator[bytes]:
             quoted = name.decode().replace('"', '""')
             for row in database.execute(f'select * from "{quoted}"'):  # noqa: S608 - its own names
                 yield b"\n".join(v if isinstance(v, bytes) else str(v).encode() for v in row)
+
+
+_TOKENS = _tokens()

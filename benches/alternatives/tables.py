@@ -18,9 +18,10 @@ _NOTES = """\
 - *Lines*: those of the script that are neither empty nor a comment; here those of the plan in JSON,
   and the commands. A plan says no more of a failing test than an example of what a call gives.
 - *Money*: this model has no known price. Whether the cost of a known model is kept is not measured.
-- *LangGraph*: `StateGraph`, asynchronous, with `AsyncSqliteSaver`. With `invoke` and `SqliteSaver`
-  on these two cores, kill -9 cost all six answers again in the one run that was tried: the threads
-  that were to store them waited behind steps under way.
+- *LangGraph* keeps what the state holds: texts here; messages would hold tokens. `StateGraph`,
+  asynchronous, with `AsyncSqliteSaver`. With `invoke` and `SqliteSaver` on these two cores, kill -9
+  cost all six answers again in the one run that was tried: the threads that were to store them
+  waited behind steps under way.
 - *pydantic-ai on DBOS*: a child workflow a step, in SQLite; the same workflow's id goes on.
 - *pydantic-ai on Prefect*: the key of a stored answer holds the flow run's id, and a process that
   is started again is another flow run. Another `cache_policy` can be set; none was tried.
@@ -41,7 +42,7 @@ each way in an environment of its own, with the same scripted model over HTTP, w
 {LATENCY_S:g} s an answer. *Research*: twelve steps and a join. *Spread*: a step finds six items,
 a step scores each, a join; the first score of one item is a word where a number was asked for.
 *Code*: the first function is wrong, and right once the model sees the test fail. *Approval*: a
-draft, a person, another step; the process that waits is killed, and another one has the person's
+draft, a person, another step; a process that waits is killed, and another one has the person's
 answer. *Kill*: the research again, with answers after 1 to 12 s; kill -9 after the sixth, then the
 same command, or the package's `resume`. Each script is in
 [benches/alternatives/ways](../../benches/alternatives/ways), as the documentation of its framework
@@ -130,15 +131,9 @@ def _losses(jobs: Mapping[str, Row] | None) -> list[str]:
 
 def _kept(jobs: Mapping[str, Row] | None) -> list[str]:
     if jobs is None:
-        return ["A word for a number", "Kept on disk: answers", "Tokens", "Money"]
-    # The script of the code writes its answer into a file itself.
-    stored = [row.stored for name, row in jobs.items() if name != "coding"]
-    kept = (
-        any(s.answers for s in stored),
-        any(s.tokens for s in stored),
-        any(s.money for s in stored),
-    )
-    return [jobs["spread"].bad, *(_yes(is_kept) for is_kept in kept)]
+        return ["A word for a number", "Research, kept on disk: answers", "Tokens", "Money"]
+    stored = jobs["research"].stored
+    return [jobs["spread"].bad, _yes(stored.answers), _yes(stored.tokens), _yes(stored.money)]
 
 
 def _yes(is_so: bool) -> str:

@@ -17,6 +17,10 @@ def test_answers_tokens_and_money_are_found() -> None:
     assert read_stored([text.encode()], "a finding") == Stored(True, True, True)
 
 
+def test_digits_within_a_longer_number_are_no_tokens() -> None:
+    assert not read_stored([f"12.{INPUT_TOKENS} 9{OUTPUT_TOKENS}".encode()], "x").tokens
+
+
 def test_money_that_is_nothing_is_no_money() -> None:
     assert not read_stored([b'{"money_usd": 0.0}', b'{"money_usd": null}'], "x").money
 
