@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import product
@@ -48,7 +48,7 @@ def measure_rows(ways: Iterable[str], jobs: Iterable[str] = JOBS) -> list[Row]:
 
 
 @contextmanager
-def _prefect_server(is_needed: bool) -> Iterator[str]:
+def _prefect_server(is_needed: bool) -> Generator[str]:
     """Serve inside, where one is needed and `PREFECT_API_URL` names none; its API's address."""
     if there := os.environ.get("PREFECT_API_URL"):
         yield there
