@@ -80,7 +80,8 @@ def _values(path: Path) -> Iterator[bytes]:
         for (name,) in names:
             quoted = name.decode().replace('"', '""')
             for row in database.execute(f'select * from "{quoted}"'):  # noqa: S608 - its own names
-                yield b"\n".join(v if isinstance(v, bytes) else str(v).encode() for v in row)
+                # One by one: base64 must begin where it begins.
+                yield from (v if isinstance(v, bytes) else str(v).encode() for v in row)
 
 
 _TOKENS = _tokens()

@@ -38,3 +38,14 @@ def test_values_of_a_database_are_read_whole(tmp_path: Path) -> None:
         database.execute("insert into steps values (?, ?)", (INPUT_TOKENS, long))
         database.commit()
     assert read_stored(contents(tmp_path), "a finding") == Stored(True, True, False)
+
+
+def test_pickled_tokens_beside_other_values_are_found(tmp_path: Path) -> None:
+    pickled = pickle.dumps({"input_tokens": INPUT_TOKENS, "padding": "-" * 90})
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as database:
+        database.execute("create table steps (name text, output text)")
+        database.execute(
+            "insert into steps values ('S1', ?)", (base64.b64encode(pickled).decode(),)
+        )
+        database.commit()
+    assert read_stored(contents(tmp_path), "x").tokens
