@@ -41,8 +41,8 @@ BENCHES = (
     "memory_passes",
     "memory_planning",
 )
-ON_REQUEST = ("workflows", "scale", "chaos")
-"""What needs data that are fetched, or takes long and measures no speed."""
+ON_REQUEST = ("workflows", "scale", "alternatives", "chaos")
+"""What needs data or packages that are fetched, or takes long and measures no speed."""
 REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 WIDTH = 150
 HEAD = """\
