@@ -1,0 +1,126 @@
+"""Uses in a row of the whole product, in one arm and one world; a line of JSON for each use."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+# It is a script of its own as well: see `own_prefect`.
+sys.path.append(str(Path(__file__).parents[1]))
+
+import yaml
+from memory_pays.arms import OFF, switched_off
+from memory_pays.family import DRIFT, PERSONAS, asked_in, rates_of
+from memory_pays.house import NAME, House, register
+from memory_pays.player import Player, system_prompt
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.memory.store import close_stores
+from prefect_swarm.plan.task_ir import TIERS
+from prefect_swarm.store.failure_policy import Policy
+from wide_search.virtual_time import VirtualClock, run_in_virtual_time
+
+__all__ = ["SLOTS", "measure", "write_personas"]
+
+SLOTS = 3
+"""Attempts that may run together."""
+
+
+async def measure(arm: str, seed: int, uses: range, clock: VirtualClock) -> None:
+    """Print what each use comes to."""
+    before, after = rates_of(seed), rates_of(seed, drifted=True)
+    register(House({kind: rates.form for kind, rates in before.items()}))
+    player = Player(seed, clock, asked_in(seed, 1), before)
+    options = SwarmOptions(
+        **player.models(),
+        memory=arm != OFF,
+        gates={"text": (NAME,)},
+        max_concurrency=SLOTS,
+        policy=Policy(replans=0),
+        turns=1,
+        seed=seed,
+        pages=False,
+        stream_plan=False,
+    )
+    for number in uses:
+        asked = asked_in(seed, number)
+        player.begin(asked, before if number <= DRIFT else after)
+        result = await swarm(asked.objective, options=options)
+        attempts = [attempt for step in result.steps for attempt in step.attempts]
+        row: dict[str, Any] = {
+            "arm": arm,
+            "seed": seed,
+            "use": number,
+            "status": result.status,
+            "attempts": len(attempts),
+            "usd": result.cost.money_usd,
+            "makespan_s": result.metrics.makespan_s if result.metrics else None,
+            "depth": _depth(result.plan),
+            "tiers": {tier: sum(a.tier == tier for a in attempts) for tier in TIERS},
+            **_used(result),
+        }
+        print(json.dumps(row), flush=True)
+
+
+def _depth(plan: Any) -> int:
+    """Return the number of steps on the plan's longest path."""
+    longest: dict[str, int] = {}
+    for step in plan.steps:
+        longest[step.id] = 1 + max((longest[name] for name in step.depends_on), default=0)
+    return max(longest.values(), default=0)
+
+
+def _used(result: Any) -> dict[str, int]:
+    """Count what the memory decided: who does a step, its tier, lessons, actions, plans shown."""
+    steps = result.recall.steps if result.recall else ()
+    decisions = [a.decision for step in result.steps for a in step.attempts if a.decision]
+    return {
+        "personas": sum(bool(step.instructions) for step in steps),
+        "raised": sum(step.tier != "worker" for step in steps),
+        "lessons": sum(bool(step.lesson) for step in steps),
+        "mitigations": sum("by memory" in decision.rule for decision in decisions),
+        "examples": sum(decision.example is not None for decision in decisions),
+        "plans": len(result.planning.shown_runs) if result.planning else 0,
+    }
+
+
+def write_personas(folder: Path) -> None:
+    """Write the personas of the house, as a user has them."""
+    folder.mkdir(parents=True)
+    for title in PERSONAS:
+        name = title.lower().replace(" ", "-")
+        fields = {
+            "name": name,
+            "title": title,
+            "version": 1,
+            "task_types": ["*/text"],
+            "instructions": system_prompt(title),
+        }
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(fields), encoding="utf-8")
+
+
+def main(name: str, seed: str, count: str) -> None:
+    """Measure so many uses of one arm in one world, with a memory that is empty at first."""
+    logging.disable(logging.CRITICAL)
+
+    def fsync(_: int) -> None:
+        """Do without the disk: nothing here is killed, and its seconds don't count."""
+
+    os.fsync = fsync
+    clock = VirtualClock()
+    with tempfile.TemporaryDirectory(prefix="memory-pays-", ignore_cleanup_errors=True) as folder:
+        os.environ["PREFECT_INTEGRATIONS_SWARM_HOME"] = folder
+        write_personas(Path(folder) / "personas")
+        uses = range(1, int(count) + 1)
+        with switched_off(name):
+            run_in_virtual_time(clock, lambda: measure(name, int(seed), uses, clock))
+        close_stores()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[-3:])
