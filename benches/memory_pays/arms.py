@@ -17,7 +17,6 @@ from prefect_swarm.tasks import memory as recalling
 __all__ = ["ALL", "ARMS", "MECHANISMS", "OFF", "switched_off"]
 
 
-
 def _first(choices: Any, *_: Any, **__: Any) -> Suggestion:
     return Suggestion(choices[0], "rules", "switched off")
 

@@ -203,11 +203,13 @@ def asked_in(seed: int, number: int) -> Asked:
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of the step whose prompt stands in a text, the last one; "" for none."""
+    """Return the kind of the step whose prompt stands first in a text; "" for none.
+
+    What earlier runs have shown is quoted behind a step's own prompt.
+    """
     heads = {kind: asked.partition("{")[0] for kind, asked in KINDS.items()}
-    at = {kind: text.rfind(head) for kind, head in heads.items()}
-    best = max(at, key=lambda kind: at[kind])
-    return best if at[best] >= 0 else ""
+    at = {kind: place for kind, head in heads.items() if (place := text.find(head)) >= 0}
+    return min(at, key=lambda kind: at[kind], default="")
 
 
 def chance(*key: object) -> float:

@@ -56,6 +56,6 @@ class House:
 
 def register(gate: House) -> None:
     """Have the product know the gate, as one that a package registers; in place of an earlier."""
-    own = [each for each in pipeline._OWN if each.name != gate.name]  # noqa: SLF001
-    pipeline._OWN = (*own, gate)  # noqa: SLF001
+    own = [each for each in pipeline._OWN if each.name != gate.name]
+    pipeline._OWN = (*own, gate)
     pipeline.gates.cache_clear()

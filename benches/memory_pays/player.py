@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from prefect_swarm.plan.task_ir import Tier
 from prefect_swarm.text import tokens_of
@@ -24,7 +24,15 @@ from wide_search.virtual_time import VirtualClock
 from .family import GUESSED, PERSONAS, Asked, KindRates, chance, kind_of
 from .house import total_of
 
-__all__ = ["MODELS", "ORCHESTRATOR", "Player", "PricedModel", "needs_followed", "system_prompt"]
+__all__ = [
+    "MODELS",
+    "ORCHESTRATOR",
+    "Answer",
+    "Player",
+    "PricedModel",
+    "needs_followed",
+    "system_prompt",
+]
 
 MODELS: Mapping[Tier, str] = {
     "worker": "gpt-4.1-nano",
@@ -54,11 +62,26 @@ class PricedModel(FunctionModel):
         return "openai"
 
 
+class Answer(NamedTuple):
+    """A subagent's answer, its virtual seconds, and the tokens that it read and wrote.
+
+    Attributes:
+        name: Orders answers that are due at one moment.
+    """
+
+    text: str
+    seconds: float
+    name: str
+    read: int
+    written: int
+
+
 @dataclass(slots=True)
 class Player:
     """Plays all models of a run, one use after another.
 
     Attributes:
+        is_timed: Whether planning takes virtual seconds.
         tries: Attempts at each kind of step in this use.
         failed: Who failed last at each kind by a wrong total, and on which tier.
     """
@@ -67,6 +90,7 @@ class Player:
     clock: VirtualClock
     asked: Asked
     rates: Mapping[str, KindRates]
+    is_timed: bool = True
     tries: Counter[str] = field(default_factory=Counter[str])
     failed: dict[str, tuple[str, Tier]] = field(default_factory=dict[str, tuple[str, Tier]])
 
@@ -88,18 +112,14 @@ class Player:
         models = {tier: subagent(tier) for tier in MODELS}
         return {**models, "orchestrator": PricedModel(self._plan, model_name=ORCHESTRATOR)}
 
-    async def _work(
-        self, tier: Tier, messages: Sequence[ModelMessage], info: AgentInfo
-    ) -> ModelResponse:
-        shown = _said(messages)
+    def answer(self, tier: Tier, instructions: str, shown: str) -> Answer:
+        """Return what a subagent writes, how long that takes, and what it is paid for."""
         kind = kind_of(shown)
         rates = self.rates[kind]
-        instructions = info.instructions or ""
         persona = next(name for name in PERSONAS if f"the {name} of" in instructions)
         self.tries[kind] += 1
         key = (self.seed, self.asked.number, kind, self.tries[kind])
         seconds = rates.seconds * SLOWER[tier] * (0.9 + 0.2 * chance("seconds", *key))
-        await self.clock.sleep(seconds, f"{kind} {self.tries[kind]}")
         knows = not rates.form or rates.form in shown or chance("form", *key) < GUESSED
         here = self.failed.get(kind) == (persona, tier)
         right = chance("total", *key) < rates.rate(persona, tier, failed_here=here)
@@ -112,17 +132,26 @@ class Player:
             f"Total: {total_of(prompt) + (0 if right else 10)}",
         ]
         text = "\n".join(filter(None, lines))
-        return ModelResponse(
-            [TextPart(text)],
-            usage=RequestUsage(
-                input_tokens=rates.reads + tokens_of(instructions + shown),
-                output_tokens=rates.writes + tokens_of(text),
-            ),
+        return Answer(
+            text,
+            seconds,
+            f"{kind} {self.tries[kind]}",
+            rates.reads + tokens_of(instructions + shown),
+            rates.writes + tokens_of(text),
         )
+
+    async def _work(
+        self, tier: Tier, messages: Sequence[ModelMessage], info: AgentInfo
+    ) -> ModelResponse:
+        answer = self.answer(tier, info.instructions or "", _said(messages))
+        await self.clock.sleep(answer.seconds, answer.name)
+        usage = RequestUsage(input_tokens=answer.read, output_tokens=answer.written)
+        return ModelResponse([TextPart(answer.text)], usage=usage)
 
     async def _plan(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         shown = _said(messages)
-        await self.clock.sleep(PLANNING_S, "plan")
+        if self.is_timed:
+            await self.clock.sleep(PLANNING_S, "plan")
         needs = needs_followed(shown, self.asked) or _own_needs(self.asked)
         tasks: list[dict[str, Any]] = [
             {
