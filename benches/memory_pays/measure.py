@@ -8,7 +8,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,12 +148,13 @@ def write_personas(folder: Path) -> None:
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(fields), encoding="utf-8")
 
 
-def main(way: str, name: str, seed: str, count: str) -> None:
-    """Measure so many uses of one arm in one world, with a memory that is empty at first.
+def main(way: str, name: str, seeds: str, count: str) -> None:
+    """Measure so many uses of one arm in some worlds, each with a memory that is empty at first.
 
     Args:
         way: `whole` for the whole product, `short` for its decisions and its memory alone.
         name: The arm.
+        seeds: The worlds, `1,2,3`.
     """
     logging.disable(logging.CRITICAL)
 
@@ -159,16 +162,23 @@ def main(way: str, name: str, seed: str, count: str) -> None:
         """Do without the disk: nothing here is killed, and its seconds don't count."""
 
     os.fsync = fsync
+    uses = range(1, int(count) + 1)
+    for seed in map(int, seeds.split(",")):
+        with fresh_home(), switched_off(name):
+            if way == "short":
+                measure_shortly(name, seed, uses)
+            else:
+                clock = VirtualClock()
+                run_in_virtual_time(clock, partial(measure, name, seed, uses, clock))
+
+
+@contextmanager
+def fresh_home() -> Generator[None]:
+    """Have runs, personas and the memory in a folder that is empty but for the house's personas."""
     with tempfile.TemporaryDirectory(prefix="memory-pays-", ignore_cleanup_errors=True) as folder:
         os.environ["PREFECT_INTEGRATIONS_SWARM_HOME"] = folder
         write_personas(Path(folder) / "personas")
-        uses = range(1, int(count) + 1)
-        with switched_off(name):
-            if way == "short":
-                measure_shortly(name, int(seed), uses)
-            else:
-                clock = VirtualClock()
-                run_in_virtual_time(clock, lambda: measure(name, int(seed), uses, clock))
+        yield
         close_stores()
 
 

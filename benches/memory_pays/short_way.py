@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -25,7 +25,7 @@ from prefect_swarm.memory.store import Store
 from prefect_swarm.models.names import Price
 from prefect_swarm.models.resolve import price_of
 from prefect_swarm.plan.compile import CompiledPlan, CompiledStep, compile_plan
-from prefect_swarm.plan.task_ir import TaskIR, Tier
+from prefect_swarm.plan.task_ir import TIERS, TaskIR, Tier
 from prefect_swarm.store.attempt import Attempt, Usage
 from prefect_swarm.store.result import Mitigation, Recall
 from prefect_swarm.tasks import memory as recalling
@@ -47,10 +47,11 @@ _FEEDBACK_CHARS = 4000
 
 @dataclass(slots=True)
 class _Step:
-    """How far a step is: its attempts, and their failures."""
+    """How far a step is: its attempts, their failures, and what the last one made."""
 
     step: CompiledStep
     tier: Tier
+    text: str = ""
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     failures: list[Failure] = field(default_factory=list[Failure])
     is_over: bool = False
@@ -117,8 +118,9 @@ class ShortWay:
     def _planned(self, run: str) -> tuple[TaskIR, float, int]:
         """Have a plan made as the orchestrator does, with what it is shown."""
         objective = self.player.asked.objective
+        prices = {self.options.model_of(tier): self._prices[tier] for tier in TIERS}
         facts = PlanningFacts(
-            tiers=tier_facts(self.options.model_of, lambda _: None),
+            tiers=tier_facts(self.options.model_of, prices.get),
             gates=gate_facts(gates().values()),
         )
         if self.store is not None:
@@ -165,8 +167,8 @@ class ShortWay:
             ]
             ready.sort(key=lambda each: -each.step.priority)
             for each in ready[: self.slots - len(running)]:
-                answers = self._answers(each)
-                end = self.now + max(answer.seconds for answer in answers)
+                answers = self._ended(each.step, self._answers(each, steps))
+                end = self.now + answers[-1].seconds
                 heapq.heappush(running, (end, each.step.id, self.now, answers))
             if not running:
                 return [*steps.values()]
@@ -174,9 +176,21 @@ class ShortWay:
             self.now = end
             self._conclude(steps[name], compiled, plan, run, began, answers, known)
 
-    def _answers(self, each: _Step) -> list[Answer]:
+    def _ended(self, step: CompiledStep, answers: list[Answer]) -> list[Answer]:
+        """Return the samples that end before the rest is cancelled, the quickest first."""
+        answers.sort(key=lambda answer: answer.seconds)
+        for number, answer in enumerate(answers, 1):
+            if self._checked(step, answer.text).status == "passed":
+                return answers[:number]
+        return answers
+
+    def _answers(self, each: _Step, steps: Mapping[str, _Step]) -> list[Answer]:
         decision = each.attempts[-1].decision if each.attempts else None
-        parts = [each.step.prompt, each.step.lesson]
+        read = (steps[name] for name in each.step.upstream)
+        parts = [f"Result of {other.step.id} ({other.step.agent}):\n{other.text}" for other in read]
+        parts += [each.step.prompt, each.step.lesson]
+        if decision and decision.action == "ESCALATE":
+            parts.append(f"This was tried before:\n{each.text}")
         if decision and decision.action != "SAMPLE":
             parts.append(feedback(each.failures, _FEEDBACK_CHARS))
             parts.append(decision.example.text if decision.example else "")
@@ -248,6 +262,7 @@ class ShortWay:
         else:
             each.is_over = each.succeeded = True
         each.attempts.append(attempt)
+        each.text = answer.text
         if self.store is not None:
             example = before[-1].decision.example if before and before[-1].decision else None
             shown = (EpisodeKey(example.run, example.step, example.attempt),) if example else ()

@@ -61,7 +61,7 @@ def advise(
         registry: The result of `anticipate_agents` for the whole plan.
         prompt_similarity: Similarity of two episodes' prompts.
     """
-    evidence = evidence_of(similar, beliefs.config)
+    evidence = _by_persona(evidence_of(similar, beliefs.config), question, registry)
     candidates = _candidates(question, registry, frozenset(outcome.persona for outcome in evidence))
     expected = beliefs.expected_rate()
     rng = step_rng(run, question.step, seed)
@@ -123,6 +123,24 @@ def _candidates(
         if special or persona == meant or persona.name in tried:
             found.setdefault(persona.name, persona)
     return found
+
+
+def _by_persona(
+    evidence: Sequence[Evidence], question: StepQuestion, registry: Registry
+) -> list[Evidence]:
+    """Count the attempts of a planner's agents for the personas that their names mean.
+
+    Not those of the agent that the step was planned for: they tell how it does with its own prompt.
+    """
+    own = _own_name(question, registry)
+    names = {outcome.persona for outcome in evidence} - {own, *registry.known}
+    meant = {name: registry.match(name, "", question.task_type) for name in sorted(names)}
+    return [
+        outcome._replace(persona=persona.name)
+        if (persona := meant.get(outcome.persona))
+        else outcome
+        for outcome in evidence
+    ]
 
 
 def anticipate_agents(questions: Sequence[StepQuestion], registry: Registry) -> Registry:

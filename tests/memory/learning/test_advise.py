@@ -108,6 +108,15 @@ def test_who_a_person_has_named_does_the_step_whoever_does_better() -> None:
     assert (found.agent, found.persona, found.instructions) == ("Adder", "adder", "")
 
 
+def test_attempts_of_agents_with_a_personas_name_count_for_the_persona() -> None:
+    entries = [attempt(n, "adder", False) for n in range(1, 9)]
+    entries += [attempt(n, "Python Developer", True) for n in range(9, 17)]
+    assert advise_on(entries).persona == "python-engineer"
+    planned = replace(QUESTION, agent="Python Developer", system_prompt="You write Python.")
+    found = advise_on(entries, question=planned)
+    assert (found.persona, found.instructions) == ("Python Developer", "")
+
+
 def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
     found = advise_on([attempt(n, "adder", True) for n in range(1, 9)])
     assert (found.persona, found.lesson) == ("adder", "")
