@@ -186,7 +186,9 @@ def _own_needs(asked: Asked) -> list[list[int]]:
     return [[number - 1] if number else [] for number in range(len(asked.prompts))]
 
 
-_EARLIER = re.compile(r"^  S\d+ “[^”]*”: “([^”]*)”(?: <- ((?:S\d+(?:, )?)+))?", re.MULTILINE)
+_EARLIER = re.compile(
+    r"^  S\d+ “[^”]*”: “([^”]*)”(?: <- ((?:S\d+(?:, )?)+)( and \d+ more)?)?", re.MULTILINE
+)
 
 
 def needs_followed(shown: str, asked: Asked) -> list[list[int]] | None:
@@ -198,9 +200,13 @@ def needs_followed(shown: str, asked: Asked) -> list[list[int]] | None:
     if ": completed, " not in first.partition("\n")[0]:
         return None
     steps = _EARLIER.findall(first)
-    if [kind_of(prompt) for prompt, _ in steps] != [*asked.job.parts]:
+    if [kind_of(prompt) for prompt, _, _ in steps] != [*asked.job.parts]:
         return None
-    return [[int(number) - 1 for number in re.findall(r"\d+", needs)] for _, needs in steps]
+    # Where a step needs more than are named, it is the one that joins all.
+    return [
+        [*range(number)] if more else [int(name) - 1 for name in re.findall(r"\d+", needs)]
+        for number, (_, needs, more) in enumerate(steps)
+    ]
 
 
 def _said(messages: Sequence[ModelMessage]) -> str:
