@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from learnt import fold
 from prefect_swarm.memory.episode import Episode, LogEntry
 from prefect_swarm.memory.learning.advise import (
@@ -194,7 +195,22 @@ def test_a_step_that_succeeded_in_the_end_did_well() -> None:
         for n in range(1, 10)
     ]
     assert advise_on(entries).persona == "adder"
-    assert advise_on(entries).lesson == ""
+    assert advise_on(entries).by == "rules"
+
+
+@pytest.mark.parametrize(("passed", "is_told"), [(3, True), (5, True), (6, False), (9, False)])
+def test_a_step_whose_like_often_fail_at_first_is_told_what_worked(
+    passed: int, is_told: bool
+) -> None:
+    first = [attempt(n, "adder", n <= passed) for n in range(1, 10)]
+    later = [attempt(n + 10, "adder", True, run=f"run-{n}", attempt=2) for n in range(1, 10)]
+    assert bool(advise_on([*first, *later]).lesson) is is_told
+
+
+def test_two_first_attempts_are_too_few_to_be_told_something() -> None:
+    first = [attempt(n, "adder", False) for n in (1, 2)]
+    later = [attempt(n + 10, "adder", True, run=f"run-{n}", attempt=2) for n in (1, 2)]
+    assert advise_on([*first, *later]).lesson == ""
 
 
 def test_what_was_told_and_did_not_help_is_not_told_again() -> None:
