@@ -153,8 +153,8 @@ def _number(step: str) -> int:
 
 LEAST_SIMILARITY = 0.5
 """Of two objectives; below it they share words and no purpose."""
-_NEIGHBOURS = 60
-_RUNS = 12
+_NEIGHBOURS = 200
+_RUNS = 40
 """Attempts whose prompts are like the objective, and the runs of theirs that are looked at."""
 _MOST_PERSONAS = 24
 
