@@ -11,6 +11,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -151,12 +152,12 @@ def write_personas(folder: Path) -> None:
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(fields), encoding="utf-8")
 
 
-def main(way: str, name: str, seeds: str, count: str) -> None:
-    """Measure so many uses of one arm in some worlds, each with a memory that is empty at first.
+def main(way: str, names: str, seeds: str, count: str) -> None:
+    """Measure so many uses of some arms in some worlds, each with a memory that is empty at first.
 
     Args:
         way: `whole` for the whole product, `short` for its decisions and its memory alone.
-        name: The arm.
+        names: The arms, `memory on,without tiers`.
         seeds: The worlds, `1,2,3`.
     """
     logging.disable(logging.CRITICAL)
@@ -166,7 +167,7 @@ def main(way: str, name: str, seeds: str, count: str) -> None:
 
     os.fsync = fsync
     uses = range(1, int(count) + 1)
-    for seed in map(int, seeds.split(",")):
+    for seed, name in product(map(int, seeds.split(",")), names.split(",")):
         with fresh_home(), switched_off(name):
             if way == "short":
                 # The files of the personas don't change; reading them is a third of the time.
