@@ -40,6 +40,7 @@ BENCHES = (
     "memory_learning",
     "memory_passes",
     "memory_planning",
+    "memory_pays",
 )
 ON_REQUEST = ("workflows", "scale", "chaos")
 """What needs data that are fetched, or takes long and measures no speed."""
