@@ -148,33 +148,48 @@ class Player:
         usage = RequestUsage(input_tokens=answer.read, output_tokens=answer.written)
         return ModelResponse([TextPart(answer.text)], usage=usage)
 
-    async def _plan(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        shown = _said(messages)
-        if self.is_timed:
-            await self.clock.sleep(PLANNING_S, "plan")
+    def plan(self, shown: str) -> tuple[dict[str, Any], int]:
+        """Return a plan's agents and steps, as a plan file has them, and the tokens it takes."""
         needs = needs_followed(shown, self.asked) or _own_needs(self.asked)
-        tasks: list[dict[str, Any]] = [
+        steps: list[dict[str, Any]] = [
             {
+                "id": f"S{number}",
                 "agent": agent,
                 "prompt": prompt,
-                "depends_on": [number + 1 for number in needed],
+                "depends_on": [f"S{needed + 1}" for needed in needed_here],
                 "output": {"kind": "text"},
             }
-            for agent, prompt, needed in zip(
-                self.asked.agents, self.asked.prompts, needs, strict=True
+            for number, (agent, prompt, needed_here) in enumerate(
+                zip(self.asked.agents, self.asked.prompts, needs, strict=True), 1
             )
         ]
         agents = [
             {"name": name, "system_prompt": system_prompt(name)}
             for name in dict.fromkeys(self.asked.agents)
         ]
-        plan = {"create_subagent": agents, "assign_task": tasks}
+        plan = {"agents": agents, "steps": steps}
+        return plan, tokens_of(str(plan))
+
+    async def _plan(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        shown = _said(messages)
+        if self.is_timed:
+            await self.clock.sleep(PLANNING_S, "plan")
+        plan, written = self.plan(shown)
+        tasks = [
+            {
+                "agent": step["agent"],
+                "prompt": step["prompt"],
+                "depends_on": [int(name[1:]) for name in step["depends_on"]],
+                "output": step["output"],
+            }
+            for step in plan["steps"]
+        ]
         tools = [*info.function_tools, *info.output_tools]
+        arguments = {"create_subagent": plan["agents"], "assign_task": tasks}
         return ModelResponse(
-            [ToolCallPart(next(tool.name for tool in tools), plan)],
+            [ToolCallPart(next(tool.name for tool in tools), arguments)],
             usage=RequestUsage(
-                input_tokens=tokens_of((info.instructions or "") + shown),
-                output_tokens=tokens_of(str(plan)),
+                input_tokens=tokens_of((info.instructions or "") + shown), output_tokens=written
             ),
         )
 
