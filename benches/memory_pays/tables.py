@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-__all__ = ["SEEDS", "WHOLE_SEEDS", "Uses", "measured_section", "recovered", "section_of", "uses_of"]
+__all__ = ["SEEDS", "Uses", "measured_section", "recovered", "section_of", "uses_of"]
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -21,8 +21,8 @@ from .family import DRIFT, GOOD_PLANS, JOBS, KINDS, PERSONAS, USES
 from .player import MODELS, ORCHESTRATOR
 
 SEEDS = (1, 2, 3)
-WHOLE_SEEDS = (1,)
-"""The worlds of the short way, and those that the whole product goes through as well."""
+WHOLE_SEED, WHOLE_USES = 1, 20
+"""The worlds of the short way, and the one whose first uses the whole product does as well."""
 SPANS = ((1, 10), (11, 20), (21, 29), (30, 50), (51, 60), (61, 70))
 LATE = SPANS[3]
 GOALS = {"attempts": 0.80, "usd": 0.85, "makespan_s": 1.0}
@@ -78,8 +78,8 @@ def section_of(
     return "\n\n".join(
         [
             _HEAD,
-            _over_time(whole[ALL], whole[OFF]),
             _SHORT.format(seeds=names),
+            _agreement(whole, short),
             _over_time(short[ALL], short[OFF]),
             _goals(short),
             _ABLATION,
@@ -94,20 +94,32 @@ def measured_section() -> str:
     """Measure all arms, and return the section."""
     script = str(Path(__file__).with_name("measure.py"))
 
-    def rows(way: str, arm: str, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    def rows(way: str, arms: Sequence[str], seeds: Sequence[int], uses: int) -> list[Any]:
         names = ",".join(map(str, seeds))
-        printed = run_with_prefect(script, way, arm, names, str(USES))
+        printed = run_with_prefect(script, way, ",".join(arms), names, str(uses))
         return [json.loads(line) for line in printed.splitlines()]
 
     # What a process imports takes as long as a world, so that one plays several arms.
     with ThreadPoolExecutor(2) as pool:
-        whole = [*pool.map(lambda arm: rows("whole", arm, WHOLE_SEEDS), (OFF, ALL))]
-        halves = (",".join(ARMS[0::2]), ",".join(ARMS[1::2]))
-        short = [*pool.map(lambda arms: rows("short", arms, SEEDS), halves)]
+        whole = [*pool.map(lambda arm: rows("whole", [arm], [WHOLE_SEED], WHOLE_USES), (OFF, ALL))]
+        short = [*pool.map(lambda arms: rows("short", arms, SEEDS, USES), (ARMS[::2], ARMS[1::2]))]
     return section_of(
         uses_of(row for found in whole for row in found),
         uses_of(row for found in short for row in found),
     )
+
+
+def _agreement(whole: Mapping[str, Uses], short: Mapping[str, Uses]) -> str:
+    """Say how often both ways come to the same."""
+    head = ["the whole product beside the short way", "uses", "same attempts", "same plan"]
+    head += ["attempts, whole ÷ short", "cost", "makespan"]
+    rows: list[list[str]] = []
+    for arm, uses in whole.items():
+        pairs = [(row, short[arm][key]) for key, row in uses.items() if key in short[arm]]
+        same = (sum(a[name] == b[name] for a, b in pairs) for name in ("attempts", "depth"))
+        ratios = (ratio(uses, short[arm], name, (1, USES)) for name in [*FIGURES][:3])
+        rows.append([arm, str(len(pairs)), *map(str, same), *(f"{value:.2f}" for value in ratios)])
+    return _table([head, *rows])
 
 
 def _over_time(uses: Uses, base: Uses) -> str:
@@ -175,9 +187,8 @@ _HEAD = f"""\
 ## Memory: does it pay?
 
 Does a memory make a swarm cheaper where personas, tiers, forms and plans truly differ? {USES} uses
-in a row of the whole product. `swarm()` plans, recalls, works, checks and remembers, with a memory
-that is empty at first, and beside it without one. **All models are scripts**, with the prices of
-{_PRICES}; the orchestrator's is {ORCHESTRATOR}. Seconds are virtual.
+in a row, with a memory that is empty at first, and beside it without one. **All models are
+scripts**, with the prices of {_PRICES}; the orchestrator's is {ORCHESTRATOR}. Seconds are virtual.
 
 A use is one of {len(JOBS)} jobs of 6 to 8 steps, about another place and month. A step is of one of
 {len(KINDS)} kinds. The planner gives each step to one of the house's {len(PERSONAS)} personas,
@@ -194,9 +205,10 @@ stubborn: who has failed succeeds half as often in the next attempt on the same 
 takes 4 to 40 s, by its kind. After use {DRIFT} three kinds have another best persona and other
 tiers. The same try at the same step has the same luck in each arm."""
 _SHORT = """\
-The same uses by the product's decisions and its memory alone, without Prefect's flow and task runs:
-planner's request, recall, compilation, failure router, episodes and learning are the product's.
-Without a memory both ways come to the same attempts and makespans. Seeds {seeds}."""
+So many uses take hours by the whole product, `swarm()` on a Prefect server. So it does the first
+uses of one world, and the *short way* the same and all others: the product's own recall,
+compilation, failure router, memory and learning, without the flow and the task runs that carry
+them out. Seeds {seeds}."""
 _ABLATION = """\
 Each mechanism switched off in turn, in the same worlds. Above 1.00 the mechanism saves, below it
 costs."""
