@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import isnan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -134,9 +135,13 @@ def _ratios(uses: Uses, base: Uses, figure: str) -> list[str]:
     return [
         f"**{value:.2f}**"
         if span == LATE and value > GOALS.get(figure, float("inf"))
-        else f"{value:.2f}"
+        else _two(value)
         for value, span in found
     ]
+
+
+def _two(value: float) -> str:
+    return "" if isnan(value) else f"{value:.2f}"
 
 
 def _failed(name: str, uses: Uses) -> Iterable[str]:
@@ -157,14 +162,15 @@ def _goals(arms: Mapping[str, Uses]) -> str:
 
 
 def _ablation(arms: Mapping[str, Uses]) -> str:
-    head = ["÷ all on, uses 11–50", *FIGURES.values(), "attempts, uses 51–70"]
+    head = ["÷ all on, uses 11–50", "uses", *FIGURES.values(), "attempts, uses 51–70"]
     rows = [
         [
             name,
-            *(f"{ratio(arms[name], arms[ALL], figure, (11, DRIFT)):.2f}" for figure in FIGURES),
-            f"{ratio(arms[name], arms[ALL], 'attempts', (DRIFT + 1, USES)):.2f}",
+            str(sum(10 < number <= DRIFT and (seed, number) in arms[ALL] for seed, number in uses)),
+            *(_two(ratio(uses, arms[ALL], figure, (11, DRIFT))) for figure in FIGURES),
+            _two(ratio(uses, arms[ALL], "attempts", (DRIFT + 1, USES))),
         ]
-        for name in arms
+        for name, uses in arms.items()
         if name != ALL
     ]
     return _table([head, *rows])

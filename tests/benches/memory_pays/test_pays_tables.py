@@ -58,7 +58,7 @@ def test_it_is_told_how_often_both_ways_come_to_the_same() -> None:
 
 def test_a_mechanism_that_saves_is_above_one() -> None:
     arms = ran(lambda _: 8)
-    assert "| without personas | 1.25 | 1.25 | 1.25 | 1.00 | 1.25 |" in section_of(arms, arms)
+    assert "| without personas | 80 | 1.25 | 1.25 | 1.25 | 1.00 | 1.25 |" in section_of(arms, arms)
 
 
 def test_uses_until_a_figure_is_what_it_was_before_the_drift() -> None:
