@@ -45,8 +45,12 @@ SLOTS = 3
 
 def options_of(player: Player, arm: str, seed: int) -> SwarmOptions:
     """Return the options of every use."""
+    models = player.models()
     return SwarmOptions(
-        **player.models(),
+        worker=models["worker"],
+        coder=models["coder"],
+        architect=models["architect"],
+        orchestrator=models["orchestrator"],
         memory=arm != OFF,
         gates={"text": (NAME,)},
         max_concurrency=SLOTS,

@@ -100,10 +100,16 @@ def measured_section() -> str:
         printed = run_with_prefect(script, way, ",".join(arms), names, str(uses))
         return [json.loads(line) for line in printed.splitlines()]
 
+    def rows_of_whole(arm: str) -> list[Any]:
+        return rows("whole", [arm], [WHOLE_SEED], WHOLE_USES)
+
+    def rows_of_short(arms: Sequence[str]) -> list[Any]:
+        return rows("short", arms, SEEDS, USES)
+
     # What a process imports takes as long as a world, so that one plays several arms.
     with ThreadPoolExecutor(2) as pool:
-        whole = [*pool.map(lambda arm: rows("whole", [arm], [WHOLE_SEED], WHOLE_USES), (OFF, ALL))]
-        short = [*pool.map(lambda arms: rows("short", arms, SEEDS, USES), (ARMS[::2], ARMS[1::2]))]
+        whole = [*pool.map(rows_of_whole, (OFF, ALL))]
+        short = [*pool.map(rows_of_short, (ARMS[::2], ARMS[1::2]))]
     return section_of(
         uses_of(row for found in whole for row in found),
         uses_of(row for found in short for row in found),
