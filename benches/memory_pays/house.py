@@ -56,6 +56,7 @@ class House:
 
 def register(gate: House) -> None:
     """Have the product know the gate, as one that a package registers; in place of an earlier."""
-    own = [each for each in pipeline._OWN if each.name != gate.name]
-    pipeline._OWN = (*own, gate)
+    known = pipeline._OWN  # pyright: ignore[reportPrivateUsage] - a package has its entry point
+    own = [each for each in known if each.name != gate.name]
+    pipeline._OWN = (*own, gate)  # pyright: ignore[reportPrivateUsage]
     pipeline.gates.cache_clear()

@@ -155,7 +155,7 @@ class ShortWay:
             namespace=_NAMESPACE,
             seed=self.options.seed or 0,
         )
-        return recalling._ask(request)
+        return recalling._ask(request)  # pyright: ignore[reportPrivateUsage]
 
     def _worked(
         self, compiled: CompiledPlan, plan: TaskIR, run: str, known: Sequence[Mitigation]
