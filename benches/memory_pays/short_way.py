@@ -126,7 +126,9 @@ class ShortWay:
             gates=gate_facts(gates().values()),
         )
         if self.store is not None:
-            facts = run_memory._with_memory(facts, self.store, self.options, objective, run)
+            facts = run_memory._with_memory(  # pyright: ignore[reportPrivateUsage]
+                facts, self.store, self.options, objective, run
+            )
         shown = facts_text(facts)
         read = tokens_of(objective + shown.text)
         if self._head is None:
