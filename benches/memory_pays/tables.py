@@ -217,12 +217,13 @@ stubborn: who has failed succeeds half as often in the next attempt on the same 
 takes 4 to 40 s, by its kind. After use {DRIFT} three kinds have another best persona and other
 tiers. The same try at the same step has the same luck in each arm."""
 _SHORT = """\
-So many uses take hours by the whole product, `swarm()` on a Prefect server. So it does the first
-uses of one world, and the *short way* the same and all others: the product's own recall,
-compilation, failure router, memory and learning, without the flow and the task runs that carry
-them out. Seeds {seeds}."""
+The whole product, `swarm()` on a Prefect server, does the first uses of one world. The *short way*
+does the same and all others in a fraction of the time: the product's own recall, compilation,
+failure router, memory and learning, without the flow and the task runs that carry them out. The
+tables below are by the short way, of the worlds of seed {seeds}. Figures of one world are uncertain
+by some per cent."""
 _ABLATION = """\
-Each mechanism switched off in turn, in the same worlds. Above 1.00 the mechanism saves, below it
-costs."""
+Mechanisms switched off, one at a time, in the same worlds and uses. Above 1.00 the mechanism saves,
+below it costs."""
 _DECISIONS = """\
 What the memory decided:"""
