@@ -190,8 +190,9 @@ def _decisions(arms: Mapping[str, Uses]) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     head, *others = rows
-    rule = ["---", *["--:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *others])
+    rule = f"|---|{'--:|' * (len(head) - 1)}"
+    first, *more = (f"| {' | '.join(row)} |" for row in [head, *others])
+    return "\n".join([first, rule, *more])
 
 
 _PRICES = ", ".join(MODELS.values())
