@@ -40,6 +40,7 @@ BENCHES = (
     "memory_learning",
     "memory_passes",
     "memory_planning",
+    "memory_pays",
 )
 ON_REQUEST = ("workflows", "scale", "alternatives", "chaos")
 """What needs data or packages that are fetched, or takes long and measures no speed."""

@@ -106,7 +106,13 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     later = [] if remaining[0] == "ASK" else remaining[1:]
     others: list[Action] = [action for action in later if action != "ASK"]
     better = better_mitigation(
-        remaining[0], others, above, last.symptom, bounds.known, samples=policy.samples
+        remaining[0],
+        others,
+        above,
+        last.symptom,
+        bounds.known,
+        samples=policy.samples,
+        tier=last.tier,
     )
     action = better[0].action if better else remaining[0]
     rule = f"{last.category}: {' → '.join([*taken, action])}"

@@ -23,6 +23,8 @@ LESSONS_CHARS = 640
 """Characters of the lessons in a step's prompt, at most."""
 _HARD = 0.5
 """Share of similar steps that succeeded in the end, below which something else is tried."""
+_OFTEN = 2 / 3
+"""Share of first attempts at similar steps that succeeded, below which lessons are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def advise(
         registry: The result of `anticipate_agents` for the whole plan.
         prompt_similarity: Similarity of two episodes' prompts.
     """
-    evidence = evidence_of(similar, beliefs.config)
+    evidence = _by_persona(evidence_of(similar, beliefs.config), question, registry)
     candidates = _candidates(question, registry, frozenset(outcome.persona for outcome in evidence))
     expected = beliefs.expected_rate()
     rng = step_rng(run, question.step, seed)
@@ -77,7 +79,8 @@ def advise(
     )
     tier = choose_tier(question.ladder, evidence, expected, rng, config=beliefs.config)
     picked: Tier = next(rung for rung in question.ladder if rung == tier.picked)
-    lessons = _choose_lessons(similar, beliefs, prompt_similarity) if is_hard else Injection("", ())
+    is_told = is_hard or _fails_at_first(evidence, beliefs.config)
+    lessons = _choose_lessons(similar, beliefs, prompt_similarity) if is_told else Injection("", ())
     pace = beliefs.duration(question.task_type, choice.picked, picked)
     persona = candidates[choice.picked]
     return StepRecall(
@@ -125,6 +128,24 @@ def _candidates(
     return found
 
 
+def _by_persona(
+    evidence: Sequence[Evidence], question: StepQuestion, registry: Registry
+) -> list[Evidence]:
+    """Count the attempts of a planner's agents for the personas that their names mean.
+
+    Not those of the agent that the step was planned for: they tell how it does with its own prompt.
+    """
+    own = _own_name(question, registry)
+    names = {outcome.persona for outcome in evidence} - {own, *registry.known}
+    meant = {name: registry.match(name, "", question.task_type) for name in sorted(names)}
+    return [
+        outcome._replace(persona=persona.name)
+        if (persona := meant.get(outcome.persona))
+        else outcome
+        for outcome in evidence
+    ]
+
+
 def anticipate_agents(questions: Sequence[StepQuestion], registry: Registry) -> Registry:
     """Return the registry as if each agent of a plan had succeeded.
 
@@ -156,6 +177,19 @@ def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
             step = (outcome.key.run, outcome.key.step)
             ended[step] = max(outcome.success, ended.get(step, 0.0))
     return bool(ended) and sum(ended.values()) < _HARD * len(ended)
+
+
+def _fails_at_first(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
+    """Whether first attempts at steps of this kind fail often enough for a lesson to pay.
+
+    It takes a few per cent of what an attempt reads, and a failure costs a whole attempt more.
+    """
+    firsts = [
+        outcome.success
+        for outcome in evidence
+        if outcome.similarity >= config.near and outcome.key.attempt == 1
+    ]
+    return len(firsts) >= config.min_samples and sum(firsts) < _OFTEN * len(firsts)
 
 
 def _choose_lessons(

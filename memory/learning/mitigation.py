@@ -81,15 +81,17 @@ def better_mitigation(
     known: Sequence[Mitigation],
     *,
     samples: int,
+    tier: Tier = "worker",
     config: LearningConfig = DEFAULTS,
 ) -> tuple[Mitigation, Mitigation] | None:
     """Return a better mitigation of a symptom than the due action, and the record of the due one.
 
-    Better means more repairs per generated text. A rule's actions are all tried sooner or later,
-    and in the order of success by cost the least is spent until one works.
+    Better means more repairs for what the generated texts cost. A rule's actions are all tried
+    sooner or later, and in the order of success by cost the least is spent until one works.
 
     Args:
         others: The other actions that the policy allows next.
+        tier: The tier that the failed attempt was on.
         above: The tier that ESCALATE would lead to.
         known: The result of `combine_mitigations`.
         samples: Texts that SAMPLE generates.
@@ -110,11 +112,12 @@ def better_mitigation(
             and mitigation.worked
             and mitigation.tried >= config.min_samples
         ]
-        worth = [(_per_text_belief(mitigation, samples), mitigation) for mitigation in found]
+        dearer = config.prices[above] / config.prices[tier] if above else 1.0
+        worth = [(_worth(mitigation, samples, dearer), mitigation) for mitigation in found]
         best = max(worth, key=lambda pair: pair[0].mean, default=None)
         if (
             best
-            and probability_better(best[0], _per_text_belief(own, samples)) >= config.min_confidence
+            and probability_better(best[0], _worth(own, samples, dearer)) >= config.min_confidence
         ):
             return best[1], own
     return None
@@ -148,9 +151,17 @@ def _belief(mitigation: Mitigation) -> Posterior:
     return Posterior((1 + mitigation.worked) / (2 + mitigation.tried), 2 + mitigation.tried)
 
 
-def _per_text_belief(mitigation: Mitigation, samples: int) -> Posterior:
-    """The belief about a single text: SAMPLE works if one of its independent texts passes."""
+def _worth(mitigation: Mitigation, samples: int, dearer: float) -> Posterior:
+    """The belief about what a single text on the failed attempt's tier costs.
+
+    SAMPLE works if one of its independent texts passes.
+
+    Args:
+        dearer: How many times as much a text costs on the tier that ESCALATE leads to.
+    """
     belief = _belief(mitigation)
+    if mitigation.action == _CLIMB:
+        return replace(belief, mean=belief.mean / dearer)
     if mitigation.action != "SAMPLE":
         return belief
     return replace(belief, mean=1 - (1 - belief.mean) ** (1 / samples))

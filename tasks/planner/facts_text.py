@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -88,16 +89,21 @@ def best_plans(plans: Iterable[EarlierPlan]) -> tuple[EarlierPlan, ...]:
 
     Of plans with the same steps only the first is shown.
     """
+    found = [*plans]
+    nearest = max((plan.similarity for plan in found), default=0.0)
     best: dict[tuple[object, ...], EarlierPlan] = {}
-    for plan in sorted(plans, key=_rank):
+    for plan in sorted(found, key=partial(_rank, nearest=nearest)):
         best.setdefault(tuple((step.prompt, step.needs) for step in plan.steps), plan)
     return tuple(best.values())[:MOST_PLANS]
 
 
-def _rank(plan: EarlierPlan) -> tuple[object, ...]:
-    # Similarities that differ by less say nothing about which objective is nearer.
-    nearness = -round(plan.similarity, 1)
-    return nearness, _STATUSES.index(plan.status), plan.makespan_s, plan.run
+_AS_NEAR = 0.2
+"""Similarities that differ by less are those of one job with other names, places and dates."""
+
+
+def _rank(plan: EarlierPlan, nearest: float) -> tuple[object, ...]:
+    farther = int((nearest - plan.similarity) / _AS_NEAR)
+    return farther, _STATUSES.index(plan.status), plan.makespan_s, plan.run
 
 
 def _step(attempts: Sequence[Episode]) -> EarlierStep:
@@ -147,8 +153,8 @@ def _number(step: str) -> int:
 
 LEAST_SIMILARITY = 0.5
 """Of two objectives; below it they share words and no purpose."""
-_NEIGHBOURS = 60
-_RUNS = 12
+_NEIGHBOURS = 200
+_RUNS = 40
 """Attempts whose prompts are like the objective, and the runs of theirs that are looked at."""
 _MOST_PERSONAS = 24
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from learnt import fold
 from prefect_swarm.memory.episode import Episode, LogEntry
 from prefect_swarm.memory.learning.advise import (
@@ -108,6 +109,15 @@ def test_who_a_person_has_named_does_the_step_whoever_does_better() -> None:
     assert (found.agent, found.persona, found.instructions) == ("Adder", "adder", "")
 
 
+def test_attempts_of_agents_with_a_personas_name_count_for_the_persona() -> None:
+    entries = [attempt(n, "adder", False) for n in range(1, 9)]
+    entries += [attempt(n, "Python Developer", True) for n in range(9, 17)]
+    assert advise_on(entries).persona == "python-engineer"
+    planned = replace(QUESTION, agent="Python Developer", system_prompt="You write Python.")
+    found = advise_on(entries, question=planned)
+    assert (found.persona, found.instructions) == ("Python Developer", "")
+
+
 def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
     found = advise_on([attempt(n, "adder", True) for n in range(1, 9)])
     assert (found.persona, found.lesson) == ("adder", "")
@@ -185,7 +195,22 @@ def test_a_step_that_succeeded_in_the_end_did_well() -> None:
         for n in range(1, 10)
     ]
     assert advise_on(entries).persona == "adder"
-    assert advise_on(entries).lesson == ""
+    assert advise_on(entries).by == "rules"
+
+
+@pytest.mark.parametrize(("passed", "is_told"), [(3, True), (5, True), (6, False), (9, False)])
+def test_a_step_whose_like_often_fail_at_first_is_told_what_worked(
+    passed: int, is_told: bool
+) -> None:
+    first = [attempt(n, "adder", n <= passed) for n in range(1, 10)]
+    later = [attempt(n + 10, "adder", True, run=f"run-{n}", attempt=2) for n in range(1, 10)]
+    assert bool(advise_on([*first, *later]).lesson) is is_told
+
+
+def test_two_first_attempts_are_too_few_to_be_told_something() -> None:
+    first = [attempt(n, "adder", False) for n in (1, 2)]
+    later = [attempt(n + 10, "adder", True, run=f"run-{n}", attempt=2) for n in (1, 2)]
+    assert advise_on([*first, *later]).lesson == ""
 
 
 def test_what_was_told_and_did_not_help_is_not_told_again() -> None:

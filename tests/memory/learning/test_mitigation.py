@@ -63,6 +63,18 @@ def test_several_texts_at_once_have_to_be_worth_as_many() -> None:
     assert found == mostly_fails
 
 
+def test_a_dearer_tier_has_to_repair_as_many_times_as_much() -> None:
+    def found(retries: int) -> object:
+        known = (mitigation("RETRY", retries, 20), mitigation("ESCALATE", 16, 20, target="coder"))
+        return better_mitigation("RETRY", ["ESCALATE"], "coder", SYMPTOM, known, samples=1)
+
+    assert found(1) is not None
+    assert found(8) is None
+    cheaper = (mitigation("RETRY", 9, 20), mitigation("ESCALATE", 9, 20, target="coder"))
+    found_cheaper = better_mitigation("ESCALATE", ["RETRY"], "coder", SYMPTOM, cheaper, samples=1)
+    assert found_cheaper == cheaper
+
+
 def test_the_best_of_several_comes_first() -> None:
     known = (mitigation("RETRY", 0, 9), mitigation("SAMPLE", 3, 9), mitigation("REPLAN", 8, 9))
     found = better_mitigation("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, known, samples=1)
@@ -99,7 +111,10 @@ def test_climbing_is_known_by_the_tier_it_leads_to() -> None:
     known = (mitigation("RETRY", 0, 9), mitigation("ESCALATE", 9, 9, target="architect"))
     assert better_mitigation("RETRY", ["ESCALATE"], "coder", SYMPTOM, known, samples=1) is None
     assert (
-        better_mitigation("RETRY", ["ESCALATE"], "architect", SYMPTOM, known, samples=1) is not None
+        better_mitigation(
+            "RETRY", ["ESCALATE"], "architect", SYMPTOM, known, samples=1, tier="coder"
+        )
+        is not None
     )
     assert precedent("ESCALATE", None, SYMPTOM, known) is None
 

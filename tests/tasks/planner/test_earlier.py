@@ -110,8 +110,13 @@ def test_the_most_similar_then_the_best_are_shown_and_no_plan_twice() -> None:
             "slow": {"similarity": 0.91, "makespan_s": 9.0},
             "failed": {"similarity": 0.92, "status": "failed"},
             "quick": {"similarity": 0.88, "makespan_s": 1.0},
-            "far": {"similarity": 0.6},
+            "elsewhere": {"similarity": 0.74, "makespan_s": 20.0},
+            "far": {"similarity": 0.6, "makespan_s": 0.1},
         }.items()
     ]
     again = plans[2].model_copy(update={"run": "again", "makespan_s": 2.0})
-    assert [plan.run for plan in best_plans([*plans, again])] == ["quick", "slow", "failed"]
+    assert [plan.run for plan in best_plans([*plans, again])] == [
+        "quick",
+        "slow",
+        "elsewhere",
+    ]
