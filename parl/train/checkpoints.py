@@ -159,7 +159,9 @@ class Folder:
         if state["base"] != origin.base:
             raise InputError(f"{self.path} was trained over another base file.", "Name that file.")
         if state.get("data", origin.data) != origin.data:
-            raise InputError(f"{self.path} was trained with other examples.", "Name those.")
+            raise InputError(
+                f"{self.path} was trained with other examples or another policy.", "Name those."
+            )
         for name in _COMPARED:
             # Before there was a ratio both matrices learnt alike.
             if (was := state["config"].get(name, 1.0)) != (now := getattr(config, name)):
