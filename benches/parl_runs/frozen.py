@@ -24,10 +24,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.tools import ToolDefinition
-from wide_search.arms import SLOTS
 from wide_search.corpus import OPEN_S, SEARCH_S, Corpus
 from wide_search.flaws import Flaws
-from wide_search.player import ANSWER_S, Player
+from wide_search.player import ANSWER_S, SLOTS, Player
 from wide_search.questions import Question
 from wide_search.reader import Reader
 from wide_search.reading import read_wanted, rows_in

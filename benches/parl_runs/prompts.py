@@ -95,6 +95,10 @@ def _columns(columns: Sequence[str]) -> str:
 
 def _lines(steps: Sequence[_Step]) -> str:
     return "\n".join(
-        f"{number}. Reader: {prompt}{f' (needs {", ".join(map(str, needs))})' if needs else ''}"
+        f"{number}. Reader: {prompt}{_needs(needs)}"
         for number, (prompt, needs) in enumerate(steps, 1)
     )
+
+
+def _needs(numbers: Sequence[int]) -> str:
+    return f" (needs {', '.join(map(str, numbers))})" if numbers else ""

@@ -13,21 +13,23 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from parl_runs.frozen import FrozenReader, SearchRuns
-from parl_runs.prompts import STYLES, draw_questions, plan_in_lines
 from prefect_swarm.models.llama.gguf import demo_model_path, planner_adapter
 from prefect_swarm.parl.data.generate import generate
 from prefect_swarm.parl.train import Policy, TrainConfig, export, train, train_policy
 from prefect_swarm.parl.train.loop import line
 from prefect_swarm.parl.train.policy import PolicyPrompt, agreed_prompts
 from wide_search.corpus import Corpus
-from wide_search.measure import FLAWED
+from wide_search.flaws import FLAWED
 from wide_search.world import make_world
+
+from parl_runs.frozen import FrozenReader, SearchRuns
+from parl_runs.prompts import STYLES, draw_questions, plan_in_lines
 
 __all__ = ["policy_prompts", "supervised_pairs"]
 
@@ -56,7 +58,7 @@ def policy_prompts(seed: int) -> list[PolicyPrompt]:
     prompts: list[PolicyPrompt] = []
     for number in WORLDS:
         world = make_world(number)
-        subagent = FrozenReader(Corpus(world.pages), FLAWED)
+        subagent = FrozenReader(Corpus(world.pages), replace(FLAWED, seed=number))
         for question in draw_questions(world, 100 + number, A_WORLD):
             plan = plan_in_lines(question.text, "idle", rng)
             prompts.append(

@@ -20,7 +20,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from .corpus import OPEN_S, SEARCH_S, Corpus
 from .flaws import Flaws
 from .plans import READER, Style
-from .player import Meter, Player
+from .player import SLOTS, Meter, Player
 from .questions import Question
 from .reader import Reader
 from .scoring import Score, read_table, score_table
@@ -28,8 +28,6 @@ from .virtual_time import VirtualClock
 
 __all__ = ["ARMS", "SLOTS", "Arm", "Taken", "take"]
 
-SLOTS = 20
-"""Requests, and calls of tools, that may be under way together."""
 _NOTE_S = 0.1
 _CALLS = 2_000
 
