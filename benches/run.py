@@ -41,7 +41,7 @@ BENCHES = (
     "memory_passes",
     "memory_planning",
 )
-ON_REQUEST = ("workflows", "scale", "chaos")
+ON_REQUEST = ("workflows", "scale", "chaos", "parl_runs")
 """What needs data that are fetched, or takes long and measures no speed."""
 REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 WIDTH = 150
