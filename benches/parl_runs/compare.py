@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-_BENCHES = Path(__file__).parents[1]
-sys.path += [str(_BENCHES), str(_BENCHES / "planning")]
+sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[1] / "planning"))
 
 from graded import figures, measure_graded
 from heldout import SETS, load_heldout

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from prefect_swarm.parl.train.policy import LOG
+from prefect_swarm.parl.train.config import POLICY_LOG
 
 __all__ = ["curves", "measured_section", "search_table", "sets_table"]
 
@@ -89,7 +90,7 @@ def measured_section() -> str:
             path = RUNS / ("ships" if name == "ships" else f"{name}.gguf")
             sets = [] if name in _GRADED else ["--sets"]
             _run("compare.py", str(path), *sets)
-    logs = {name: _lines((RUNS / name / LOG).read_text("utf-8")) for name in POLICIES}
+    logs = {name: _lines((RUNS / name / POLICY_LOG).read_text("utf-8")) for name in POLICIES}
     found = {name: json.loads((RUNS / f"{name}.json").read_text("utf-8")) for name in _WORDS}
     return "\n\n".join(
         [_HEAD, curves(logs), _SEARCH, search_table(found), _SETS, sets_table(found)]
@@ -119,7 +120,7 @@ def curves(logs: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
 
 def _thirds(count: int) -> list[tuple[int, int]]:
     bounds = [count * n // 3 for n in range(4)]
-    return [(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if b > a]
+    return [(a, b) for a, b in pairwise(bounds) if b > a]
 
 
 def _mean(key: str, values: Sequence[float]) -> str:

@@ -12,7 +12,15 @@ from typing import Literal
 from ...errors import InputError
 from ...host.system import require_llama_cpp
 
-__all__ = ["Policy", "Practice", "TrainConfig", "TrainResult", "TrainingReport", "require_extra"]
+__all__ = [
+    "POLICY_LOG",
+    "Policy",
+    "Practice",
+    "TrainConfig",
+    "TrainResult",
+    "TrainingReport",
+    "require_extra",
+]
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,10 @@ class Practice:
                 f"{self.objectives} objectives give no {self.updates} updates.",
                 "Give fewer updates or more objectives.",
             )
+
+
+POLICY_LOG = "policy.jsonl"
+"""In the folder of a run that learns from runs: a line for each step."""
 
 
 @dataclass(frozen=True)

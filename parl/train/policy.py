@@ -28,7 +28,7 @@ from ..rollout import (
 )
 from .batches import Batch, TokenizedExample, encode, pack
 from .checkpoints import TrainingProgress, share_done
-from .config import Policy, TrainConfig
+from .config import POLICY_LOG, Policy, TrainConfig
 from .learner import Learner
 from .model import SampledPlan, Writer
 from .objective import PolicyMeter, PolicyTarget
@@ -38,8 +38,6 @@ __all__ = ["PolicyCourse", "PolicyPrompt", "PolicyTask", "agreed_prompts", "poli
 
 
 _DEV_PLANS = 2
-LOG = "policy.jsonl"
-"""The log's name in the folder of a run: a line for each step."""
 _FIGURES = (
     "r_perf",
     "r_parallel",
@@ -128,7 +126,7 @@ class PolicyCourse:
         self._config, self._policy = config, policy
         self.learner = learner
         self._pieces = pieces
-        self._log = folder / LOG
+        self._log = folder / POLICY_LOG
         self._round: Round = []
         self._is_begun = False
 
