@@ -18,16 +18,18 @@ QUESTIONS = draw_questions(WORLD, 7, 6)
 READER = FrozenReader(Corpus(WORLD.pages), ORACLE)
 
 
+def lines(style: Style, number: int) -> str:
+    return plan_in_lines(QUESTIONS[number].text, style, Random(1))  # noqa: S311
+
+
 def ran(style: Style, number: int = 0) -> Rollout:
-    question = QUESTIONS[number]
-    return SearchRuns(question, READER)(plan_in_lines(question.text, style, Random(1)))
+    return SearchRuns(QUESTIONS[number], READER)(lines(style, number))
 
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("number", range(len(QUESTIONS)))
 def test_a_plan_of_any_style_is_a_plan_and_fills_the_table(style: Style, number: int) -> None:
-    question = QUESTIONS[number]
-    assert read_lines(plan_in_lines(question.text, style, Random(1)), question.text).steps
+    assert read_lines(lines(style, number), QUESTIONS[number].text).steps
     assert ran(style, number).r_perf == pytest.approx(1)
 
 
@@ -55,8 +57,7 @@ def test_steps_that_nothing_is_made_of_are_not_completed() -> None:
 
 def test_a_rollout_comes_to_the_same_each_time() -> None:
     again = FrozenReader(Corpus(WORLD.pages), ORACLE)
-    text = plan_in_lines(QUESTIONS[1].text, "parallel", Random(1))
-    assert SearchRuns(QUESTIONS[1], again)(text) == ran("parallel", 1)
+    assert SearchRuns(QUESTIONS[1], again)(lines("parallel", 1)) == ran("parallel", 1)
 
 
 def test_what_is_no_plan_is_not_run() -> None:
