@@ -47,7 +47,13 @@ def _said(messages: Sequence[ModelMessage]) -> str:
 
 
 async def run_whole(
-    question: Question, text: str, corpus: Corpus, flaws: Flaws, clock: VirtualClock
+    question: Question,
+    text: str,
+    corpus: Corpus,
+    flaws: Flaws,
+    clock: VirtualClock,
+    *,
+    memory: bool = False,
 ) -> Rollout:
     """Run a plan in lines as a Prefect flow, and return the terms of it.
 
@@ -59,7 +65,7 @@ async def run_whole(
     player = Player(clock, Reader(flaws), None, question.text)
     model = FunctionModel(_Orchestrator(player))
     options = SwarmOptions(
-        memory=False,
+        memory=memory,
         pages=False,
         stream_plan=False,
         max_concurrency=SLOTS,
