@@ -16,7 +16,7 @@ Style = Literal["one", "serial", "parallel", "columns", "idle"]
 STYLES: tuple[Style, ...] = get_args(Style)
 _COLUMNS = ("founded", "employees", "tonnes", "town", HEAD, f"birthplace of the {HEAD}")
 _MOST_COLUMNS, _MOST_NAMES = 3, 6
-_PARTS = (2, 3, 4, 6)
+_PARTS = (2, 3, 4)
 _IDLE = (
     "Look into the history of the district.",
     "Collect opinions on the works.",
@@ -62,7 +62,7 @@ def plan_in_lines(question: str, style: Style, rng: Random) -> str:
         return _lines([(f"{heads}{_columns([each])}", ()) for each in wanted.columns])
     steps = _parts(wanted.of, wanted.names, wanted.columns, parts, serial=style == "serial")
     if style == "idle":
-        steps += [(each, ()) for each in rng.sample(_IDLE, rng.randint(1, 3))]
+        steps += [(each, ()) for each in rng.sample(_IDLE, rng.randint(1, 2))]
     return _lines(steps)
 
 

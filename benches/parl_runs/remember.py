@@ -17,12 +17,13 @@ from random import Random
 sys.path.append(str(Path(__file__).parents[1]))
 
 from own_prefect import run_with_prefect
-from parl_runs.prompts import draw_questions, plan_in_lines
-from parl_runs.runtime import run_whole
 from wide_search.corpus import Corpus
 from wide_search.flaws import ORACLE
 from wide_search.virtual_time import VirtualClock, run_in_virtual_time
 from wide_search.world import make_world
+
+from parl_runs.prompts import draw_questions, plan_in_lines
+from parl_runs.runtime import run_whole
 
 __all__ = ["remember"]
 

@@ -139,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
-    parser.add_argument("--objectives", type=int, default=12, help="of a round of two steps")
+    parser.add_argument("--objectives", type=int, default=8, help="of a round of two steps")
     parser.add_argument("--plans", type=int, default=6, help="K: plans of each objective")
     parser.add_argument("--parallel", type=float, default=0.3, help="λ1 as training begins")
     parser.add_argument("--finish", type=float, default=0.3, help="λ2 as training begins")
