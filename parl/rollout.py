@@ -168,7 +168,7 @@ def execute(plan: TaskIR, subagent: Subagent, slots: int) -> Execution:
 
 def _last(plan: CompiledPlan, outputs: Mapping[str, str]) -> tuple[str, ...]:
     """Return the outputs that no succeeded step reads, or the final step's."""
-    if plan.final_step in outputs:
+    if plan.final_step is not None and plan.final_step in outputs:
         return (outputs[plan.final_step],)
     read = {name for step in plan.steps if step.id in outputs for name in step.upstream}
     return tuple(outputs[step.id] for step in plan.steps if step.id in outputs.keys() - read)

@@ -66,7 +66,7 @@ _HEAD = """\
 What does a planner become that learns from runs of its own plans? The embedded model first learns
 plans of five styles for questions of the wide search, each as often: all by one subagent, one part
 after another, parts side by side, a subagent for each column, and parts with steps beside them that
-nothing is made of. Then it writes six plans for each of eight objectives, two thirds of them
+nothing is made of. Then it writes six plans for each of four objectives, two thirds of them
 questions of the wide search and one third generated pairs. All plans are executed, and it learns
 from their rewards: λ1·r_parallel + λ2·r_finish + r_perf, both weights 0.3 as training begins and 0
 after four fifths of the run. r_perf is item F1 of the table, or the agreement with the pair's plan.

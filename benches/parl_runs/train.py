@@ -36,6 +36,8 @@ __all__ = ["policy_prompts", "supervised_pairs"]
 WORLDS, A_WORLD = (11, 12, 13), 40
 SEED, SHORT = 91, 400
 """Of the pairs; the most characters of a pair's plan."""
+BRIEF, BRIEF_PLAN = 110, 200
+"""The most characters of a question, and of a pair's plan, where whole rounds are written."""
 
 
 def supervised_pairs(seed: int) -> list[tuple[str, str]]:
@@ -59,17 +61,18 @@ def policy_prompts(seed: int) -> list[PolicyPrompt]:
     for number in WORLDS:
         world = make_world(number)
         subagent = FrozenReader(Corpus(world.pages), replace(FLAWED, seed=number))
-        for question in draw_questions(world, 100 + number, A_WORLD):
+        drawn = draw_questions(world, 100 + number, 4 * A_WORLD)
+        for question in [each for each in drawn if len(each.text) <= BRIEF][:A_WORLD]:
             plan = plan_in_lines(question.text, "idle", rng)
             prompts.append(
                 PolicyPrompt(question.text, plan, SearchRuns(question, subagent), "search")
             )
-    return [*prompts, *agreed_prompts(_short_pairs(seed + 1, len(prompts) // 2))]
+    return [*prompts, *agreed_prompts(_short_pairs(seed + 1, len(prompts) // 2, BRIEF_PLAN))]
 
 
-def _short_pairs(seed: int, count: int) -> list[tuple[str, str]]:
-    pairs = [(pair.objective, pair.plan) for pair in generate(seed, 3 * count, part="train")]
-    return [pair for pair in pairs if len(pair[1]) <= SHORT][:count]
+def _short_pairs(seed: int, count: int, longest: int = SHORT) -> list[tuple[str, str]]:
+    pairs = [(pair.objective, pair.plan) for pair in generate(seed, 12 * count, part="train")]
+    return [pair for pair in pairs if len(pair[1]) <= longest][:count]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,6 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             finish=args.finish,
             annealed=None if args.constant else 0.8,
         )
+        assert start is not None, "the embedded model has an adapter"
         result = train_policy(
             policy_prompts(SEED),
             (),
@@ -139,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1")
-    parser.add_argument("--objectives", type=int, default=8, help="of a round of two steps")
+    parser.add_argument("--objectives", type=int, default=4, help="of a round of two steps")
     parser.add_argument("--plans", type=int, default=6, help="K: plans of each objective")
     parser.add_argument("--parallel", type=float, default=0.3, help="λ1 as training begins")
     parser.add_argument("--finish", type=float, default=0.3, help="λ2 as training begins")

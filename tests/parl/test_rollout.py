@@ -130,7 +130,7 @@ def test_advantages_add_up_to_nothing_and_keep_the_order(rewards: list[float]) -
     assert [found[n] for n in order] == sorted(found)
 
 
-@given(st.data(), st.integers(1, 8), st.integers(1, 4))
+@given(st.data(), st.integers(2, 8), st.integers(1, 4))
 def test_any_plan_of_lines_ends_within_its_bounds(
     data: st.DataObject, count: int, slots: int
 ) -> None:
