@@ -27,9 +27,9 @@ from pydantic_ai.tools import ToolDefinition
 from wide_search.corpus import OPEN_S, SEARCH_S, Corpus
 from wide_search.flaws import Flaws
 from wide_search.player import ANSWER_S, SLOTS, Player
-from wide_search.questions import Question
+from wide_search.questions import Question, hops
 from wide_search.reader import Reader
-from wide_search.reading import read_wanted, rows_in
+from wide_search.reading import WORDS, Wanted, read_wanted, rows_in
 from wide_search.scoring import Row, score_table
 from wide_search.virtual_time import VirtualClock
 
@@ -49,7 +49,8 @@ class _CountedClock(VirtualClock):
 class FrozenReader:
     """Does steps alone, as the wide search's subagents do; a `Subagent`.
 
-    It doesn't complete a step that asks for no table and no list, or finds nothing to list.
+    It doesn't complete a step that asks for no table and no list, or for a column that nobody
+    knows, or that finds nothing to list.
     """
 
     def __init__(self, corpus: Corpus, flaws: Flaws) -> None:
@@ -64,8 +65,7 @@ class FrozenReader:
         return work
 
     def _do(self, text: str) -> StepWork:
-        wanted = read_wanted(text)
-        if not wanted.of and not wanted.names:
+        if not _can_do(read_wanted(text)):
             return StepWork(None, 1, ANSWER_S)
         clock = _CountedClock()
         began = clock.now
@@ -91,6 +91,12 @@ class FrozenReader:
             else self._corpus.open(arguments["page"])
         )
         return ToolReturnPart(call.tool_name, found, call.tool_call_id)
+
+
+def _can_do(wanted: Wanted) -> bool:
+    """Whether there is something to list or to look up, and only columns that there are."""
+    attributes = {each for column in wanted.columns for each in hops(column)}
+    return bool(wanted.of or wanted.names) and attributes <= WORDS.keys()
 
 
 def _tool(name: str, argument: str, about: str) -> ToolDefinition:

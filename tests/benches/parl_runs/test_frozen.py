@@ -72,6 +72,13 @@ def test_a_plan_that_names_other_works_is_worth_nothing() -> None:
     assert (found.r_perf, found.r_finish) == (0, 0)
 
 
+def test_a_column_that_nobody_knows_is_not_filled() -> None:
+    text = QUESTIONS[0].text.partition("Columns:")[0]
+    for columns in ("name; name.", "name; colour of the town.", "name; founded in."):
+        plan = f"1. Reader: {text}Columns: {columns}\n2. Reader: Do nothing"
+        assert SearchRuns(QUESTIONS[0], READER)(plan).r_perf == 0
+
+
 def test_rows_of_several_outputs_are_one_table() -> None:
     outputs = ('[{"name": "A", "x": "1"}]', '{"name": "A", "y": "2"}', '["B"]', "no table")
     assert merged_rows(outputs) == [{"name": "A", "x": "1", "y": "2"}, {"name": "B"}]
