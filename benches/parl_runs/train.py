@@ -2,10 +2,11 @@
 
     python benches/parl_runs/train.py supervised --folder RUNS/supervised --minutes 10
     python benches/parl_runs/train.py policy --start RUNS/supervised.gguf --folder RUNS/policy
-        --minutes 35 [--parallel 0] [--finish 0] [--constant] [--resume]
+        --minutes 35 [--parallel 0] [--finish 0] [--constant] [--search-alone] [--resume]
 
 The adapter is written beside the folder. A third of the prompts of both are generated pairs, whose
-plans are worth their agreement with the pair's. Needs the `train` extra.
+plans are worth their agreement with the pair's; `--search-alone` leaves them out. Needs the `train`
+extra.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def supervised_pairs(seed: int) -> list[tuple[str, str]]:
     return pairs
 
 
-def policy_prompts(seed: int) -> list[PolicyPrompt]:
+def policy_prompts(seed: int, *, pairs: bool = True) -> list[PolicyPrompt]:
     """Return questions of other seeds than those of `supervised_pairs`, and other pairs."""
     rng = Random(seed)
     prompts: list[PolicyPrompt] = []
@@ -63,10 +64,12 @@ def policy_prompts(seed: int) -> list[PolicyPrompt]:
         subagent = FrozenReader(Corpus(world.pages), replace(FLAWED, seed=number))
         drawn = draw_questions(world, 100 + number, 4 * A_WORLD)
         for question in [each for each in drawn if len(each.text) <= BRIEF][:A_WORLD]:
-            plan = plan_in_lines(question.text, "idle", rng)
+            plan = max((plan_in_lines(question.text, each, rng) for each in STYLES), key=len)
             prompts.append(
                 PolicyPrompt(question.text, plan, SearchRuns(question, subagent), "search")
             )
+    if not pairs:
+        return prompts
     return [*prompts, *agreed_prompts(_short_pairs(seed + 1, len(prompts) // 2, BRIEF_PLAN))]
 
 
@@ -104,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         assert start is not None, "the embedded model has an adapter"
         result = train_policy(
-            policy_prompts(SEED),
+            policy_prompts(SEED, pairs=not args.search_alone),
             (),
             config,
             policy,
@@ -147,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--plans", type=int, default=6, help="K: plans of each objective")
     parser.add_argument("--parallel", type=float, default=0.3, help="λ1 as training begins")
     parser.add_argument("--finish", type=float, default=0.3, help="λ2 as training begins")
+    parser.add_argument("--search-alone", action="store_true", help="no generated pairs")
     parser.add_argument("--constant", action="store_true", help="don't anneal the weights")
     return parser
 

@@ -52,7 +52,7 @@ class PolicyMeter:
         self.clipped += int(beyond.sum())
         self.log_ratios += float(log_ratio.sum())
         # The estimate of KL(old, new) that is never negative: r - 1 - log r.
-        self.divergences += float((log_ratio.exp() - 1 - log_ratio).sum())
+        self.divergences += float((log_ratio.double().expm1() - log_ratio).clamp(min=0).sum())
 
     def means(self) -> dict[str, float]:
         """Share of clipped tokens, mean log-ratio, and estimate of the KL divergence in nats."""
