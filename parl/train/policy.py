@@ -58,13 +58,13 @@ class PolicyPrompt:
         plan: A plan in lines, about as long as those that are expected: one may take 1.3 times its
             tokens, and a few more.
         run: From a text to what it is as an executed plan.
-        kind: What the log counts it as.
+        kind: What the log counts it as, beside all of them.
     """
 
     objective: str
     plan: str
     run: Callable[[str], Rollout]
-    kind: str = ""
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -235,9 +235,8 @@ _ALIKE = 1e-6
 def _figures(share: Round) -> dict[str, float]:
     """Return the means of each term over all rollouts, and over those of each kind."""
     found = [(task.prompt.kind, each) for task, plans in share for each in plans]
-    kinds = dict.fromkeys(kind for kind, _ in found)
     figures = _means([each for _, each in found])
-    for kind in kinds if len(kinds) > 1 else ():
+    for kind in dict.fromkeys(kind for kind, _ in found):
         own = _means([each for name, each in found if name == kind])
         figures |= {f"{kind}.{name}": value for name, value in own.items()}
     return figures

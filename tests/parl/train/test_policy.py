@@ -58,7 +58,7 @@ def course(base: Base, end: int, tmp_path: Path) -> Course:
     def course(
         run: Callable[[str], Rollout] = even, config: TrainConfig = CONFIG, **changed: Any
     ) -> PolicyCourse:
-        prompt = PolicyPrompt("Write a poem", "1. Poet: Write a poem", run)
+        prompt = PolicyPrompt("Write a poem", "1. Poet: Write a poem", run, "poems")
         tasks = [
             PolicyTask(prompt, TokenizedExample((5, 6, n, n + 1), (8, end))) for n in range(10, 18)
         ]
@@ -127,6 +127,7 @@ def test_the_log_has_each_term_of_each_step(run: Run, log: Log) -> None:
         )
         assert 0 <= line["clipped"] <= 1
         assert line["kl"] >= 0
+        assert line["poems.r_perf"] == line["r_perf"]
         assert {"critical_steps", "width", "steps", "read", "plan_tokens"} <= line.keys()
 
 
