@@ -158,7 +158,8 @@ class TrainingRun:
         self._optimiser.zero_grad()
         self._progress.step += 1
         lesson.learnt(self._progress.step)
-        targets = sum(len(batch.targets) for batch, _ in lesson.parts)
+        # One of which nothing is to be learnt has its loss all the same.
+        targets = max(1, sum(len(batch.targets) for batch, _ in lesson.parts))
         tokens = sum(batch.size for batch, _ in lesson.parts)
         self._since.add(targets, tokens, loss, time.monotonic() - started)
 
