@@ -88,14 +88,14 @@ def _pair(episodes: Sequence[Episode]) -> tuple[str, str, float]:
 
 
 def _lines(objective: str, episodes: Sequence[Episode]) -> str:
-    names = dict.fromkeys(episode.persona for episode in episodes)
+    names = dict.fromkeys(_agent(episode.persona) for episode in episodes)
     data = {
         "objective": objective,
         "agents": [{"name": name, "system_prompt": system_prompt(name)} for name in names],
         "steps": [
             {
                 "id": episode.step,
-                "agent": episode.persona,
+                "agent": _agent(episode.persona),
                 "prompt": episode.prompt,
                 "depends_on": [*episode.upstream],
                 "output": {"kind": output_kind(episode.prompt)},
@@ -108,6 +108,11 @@ def _lines(objective: str, episodes: Sequence[Episode]) -> str:
         return write_lines(flat(plan.model_copy(update={"final_step": final_step(plan.steps)})))
     except PlanError:
         raise _LeftOutError("lines can't say its plan") from None
+
+
+def _agent(persona: str) -> str:
+    """Return a name as lines have it: they begin with a capital, personas of the memory don't."""
+    return persona if persona[:1].isupper() else persona.replace("-", " ").title()
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -101,6 +101,11 @@ def test_of_equals_the_newest_stays() -> None:
     assert "Sing of iron" in plan
 
 
+def test_a_persona_of_the_memory_has_a_name_as_lines_have_it() -> None:
+    ((_, plan),) = pairs(run_of(persona="song-writer"))
+    assert "2. Song Writer: Write" in plan
+
+
 def test_an_objective_is_required() -> None:
     found = pairs_of([episode(objective=" ", downstream=())])
     assert found.left_out == {"it has no objective": 1}
