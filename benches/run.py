@@ -42,8 +42,7 @@ BENCHES = (
     "memory_planning",
     "memory_pays",
 )
-ON_REQUEST = ("workflows", "scale", "alternatives", "chaos")
-"""What needs data or packages that are fetched, or takes long and measures no speed."""
+ON_REQUEST = ("workflows", "alternatives", "scale", "parl_runs", "chaos")
 REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 WIDTH = 150
 HEAD = """\

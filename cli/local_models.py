@@ -10,7 +10,7 @@ import typer
 
 from ..errors import InputError
 from ..host.system import require_llama_cpp
-from ..text import visible
+from ..text import plural, visible
 from .command import AsJson
 from .terminal.printing import print_json, print_table, print_text
 from .terminal.session import say
@@ -120,6 +120,25 @@ def train(
             "the pairs' plans; from --start, or the adapter in use.",
         ),
     ] = False,
+    parl: Annotated[
+        bool,
+        typer.Option(
+            "--parl",
+            help="Learn from runs of its own plans, by PARL's reward: from --start, or the "
+            "adapter in use.",
+        ),
+    ] = False,
+    from_memory: Annotated[
+        bool,
+        typer.Option(
+            "--from-memory",
+            help="Your own pairs are the objectives and plans of completed runs that the memory "
+            "has, in addition to those of --data.",
+        ),
+    ] = False,
+    namespace: Annotated[
+        str, typer.Option("--namespace", help="Whose memory --from-memory reads.")
+    ] = "default",
     out: Annotated[
         Path | None, typer.Option(help="The adapter's file; where planning looks, if none.")
     ] = None,
@@ -141,11 +160,15 @@ def train(
     require_llama_cpp(demo=model is None)
     from ..models.llama.gguf import check_model_file, demo_model_path, own_adapter
     from ..parl.retrain import TrainingSource, read_pairs, retrain
-    from ..parl.train import Practice, TrainConfig
+    from ..parl.train import Policy, Practice, TrainConfig
     from ..parl.train.loop import progress_printer
     from ..settings import home
 
+    if practice and parl:
+        raise InputError("--practice and --parl exclude each other.", "Leave one of them out.")
     own = read_pairs(data) if data else []
+    if from_memory:
+        own += _remembered(namespace)
     if not generated and not own:
         raise InputError("There is nothing to learn from.", "Give --data, or --generated above 0.")
     base = check_model_file(model) if model else demo_model_path()
@@ -157,8 +180,8 @@ def train(
         seed=seed,
         device=device,
     )
-    if practice:
-        config = _for_practice(config)
+    if practice or parl:
+        config = _for_own_plans(config, whole_rounds=parl)
     if lr is not None:
         config = replace(config, lr=lr)
     with progress_printer(config) as show:
@@ -169,7 +192,7 @@ def train(
             folder or home() / "training" / base.stem,
             out or own_adapter(base),
             start=start,
-            practice=Practice() if practice else None,
+            practice=Practice() if practice else Policy() if parl else None,
             resume=resume,
             force=force,
             show=show,
@@ -179,9 +202,34 @@ def train(
     return 0
 
 
-def _for_practice(config: TrainConfig) -> TrainConfig:
-    # A step of practice takes half a minute, and goes on from an adapter that plans already.
-    return replace(config, lr=1e-4, eval_every=15, save_every=3)
+def _for_own_plans(config: TrainConfig, *, whole_rounds: bool) -> TrainConfig:
+    # Such a step takes half a minute, and goes on from an adapter that plans already. A run by
+    # PARL goes on exactly where a round has ended.
+    every = (16, 2) if whole_rounds else (15, 3)
+    return replace(config, lr=1e-4, eval_every=every[0], save_every=every[1])
+
+
+def _remembered(namespace: str) -> list[tuple[str, str]]:
+    """Return the pairs of the memory, and say how many there are and what was left out.
+
+    Raises:
+        InputError: There are none.
+    """
+    from ..memory.store import open_configured_store
+    from ..parl.memory_pairs import pairs_of
+    from .memory.options import entries_of
+
+    with open_configured_store() as store:
+        found = pairs_of(entry.episode for entry in entries_of(store.log, namespace))
+    say(f"{plural(len(found.pairs), 'pair')} from the memory of namespace {namespace!r}")
+    for reason, count in found.left_out.items():
+        say(f"{plural(count, 'run')} left out: {reason}")
+    if not found.pairs:
+        raise InputError(
+            f"The memory of namespace {namespace!r} has no completed run to learn from.",
+            "Leave --from-memory out, or name another --namespace.",
+        )
+    return [*found.pairs]
 
 
 def _print(outcome: RetrainOutcome, *, as_json: bool) -> None:

@@ -20,16 +20,14 @@ from pydantic_ai.toolsets import FunctionToolset
 from .corpus import OPEN_S, SEARCH_S, Corpus
 from .flaws import Flaws
 from .plans import READER, Style
-from .player import Meter, Player
+from .player import SLOTS, Meter, Player
 from .questions import Question
 from .reader import Reader
 from .scoring import Score, read_table, score_table
 from .virtual_time import VirtualClock
 
-__all__ = ["ARMS", "SLOTS", "Arm", "Taken", "take"]
+__all__ = ["ARMS", "SLOTS", "Arm", "Taken", "corpus_tools", "take"]
 
-SLOTS = 20
-"""Requests, and calls of tools, that may be under way together."""
 _NOTE_S = 0.1
 _CALLS = 2_000
 
@@ -103,7 +101,7 @@ async def take(
         tool_limits=ToolLimits(calls=_CALLS, at_once=SLOTS),
     )
     models = override_models(worker=model, coder=model, architect=model, orchestrator=model)
-    tools = override_toolsets(corpus=_toolset(corpus, clock, table=arm.table))
+    tools = override_toolsets(corpus=corpus_tools(corpus, clock, table=arm.table))
     with models, tools, controlled(RunControl(listener=handle)):
         plan = None if arm.style else _one_step(question)
         result = await swarm(question.text, plan=plan, options=options)
@@ -128,7 +126,8 @@ def _one_step(question: Question) -> TaskIR:
     return parse_plan({"objective": question.text, "agents": [READER], "steps": [step]})
 
 
-def _toolset(corpus: Corpus, clock: VirtualClock, *, table: bool) -> FunctionToolset[None]:
+def corpus_tools(corpus: Corpus, clock: VirtualClock, *, table: bool) -> FunctionToolset[None]:
+    """Return the tools of a corpus, and with `table` those of a table to note rows in."""
     tools = FunctionToolset[None]()
     rows: dict[str, Mapping[str, Any]] = {}
 

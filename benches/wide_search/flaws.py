@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["ORACLE", "Flaws"]
+__all__ = ["FLAWED", "ORACLE", "Flaws"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Flaws:
 
 
 ORACLE = Flaws()
+FLAWED = Flaws(context=32_000, misreads=0.05, miscopies=0.005, tires=0.0002)
 _MOST = 10_000
 
 

@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from wide_search.arms import ARMS, Arm, take
 from wide_search.corpus import Corpus
-from wide_search.flaws import ORACLE, Flaws
+from wide_search.flaws import FLAWED, ORACLE, Flaws
 from wide_search.questions import Question, make_questions
 from wide_search.virtual_time import VirtualClock, run_in_virtual_time
 from wide_search.world import make_world
@@ -23,7 +23,6 @@ from wide_search.world import make_world
 __all__ = ["FLAWED", "MODELS", "SEED", "TRIALS", "VARIANTS"]
 
 SEED, EARLIER_SEED, TRIALS = 1, 2, 3
-FLAWED = Flaws(context=32_000, misreads=0.05, miscopies=0.005, tires=0.0002)
 
 
 def _trials(flaws: Flaws) -> tuple[Flaws, ...]:

@@ -26,10 +26,12 @@ from .reader import Reader
 from .reading import read_wanted
 from .virtual_time import VirtualClock
 
-__all__ = ["ANSWER_S", "READ_S", "USD", "WRITTEN_S", "Meter", "Player"]
+__all__ = ["ANSWER_S", "READ_S", "SLOTS", "USD", "WRITTEN_S", "Meter", "Player"]
 
 ANSWER_S, WRITTEN_S, READ_S = 1.0, 0.02, 0.0002
 """Virtual seconds of an answer, of each token that it writes, and of each that isn't cached."""
+SLOTS = 20
+"""Requests, and calls of tools, that may be under way together."""
 USD = {"read": 3.0, "cached": 0.3, "written": 15.0}
 """Dollars of a million tokens."""
 

@@ -10,7 +10,7 @@ from typing import Literal
 from .scoring import Column, Row
 from .world import DISTRICTS, World
 
-__all__ = ["SHAPES", "UNKNOWN", "Question", "hops", "make_questions"]
+__all__ = ["SHAPES", "UNKNOWN", "Question", "hops", "listed", "make_questions", "named"]
 
 Shape = Literal["wide", "deep", "mixed", "narrow"]
 SHAPES: tuple[Shape, ...] = ("wide", "deep", "mixed", "narrow")
@@ -52,29 +52,31 @@ def make_questions(world: World, seed: int) -> list[Question]:
     one = rng.sample(lists["quarries", big], 1)
     single = rng.sample(lists["dairies", middle], 1)
     return [
-        _listed("wide-1", "wide", world, ("foundries", big), five),
-        _listed("wide-2", "wide", world, ("dairies", big), five),
-        _named("deep-1", "deep", world, several, chain),
-        _named("deep-2", "deep", world, one, (*chain, "population of the birthplace of the head")),
-        _listed("mixed-1", "mixed", world, ("dairies", middle), ("employees", BIRTHPLACE)),
-        _listed(
+        listed("wide-1", "wide", world, ("foundries", big), five),
+        listed("wide-2", "wide", world, ("dairies", big), five),
+        named("deep-1", "deep", world, several, chain),
+        named("deep-2", "deep", world, one, (*chain, "population of the birthplace of the head")),
+        listed("mixed-1", "mixed", world, ("dairies", middle), ("employees", BIRTHPLACE)),
+        listed(
             "mixed-2", "mixed", world, ("quarries", middle), ("founded", "population of the town")
         ),
-        _named("narrow-1", "narrow", world, single, ("founded", "town")),
-        _listed("narrow-2", "narrow", world, ("dairies", small), ("founded", "employees")),
+        named("narrow-1", "narrow", world, single, ("founded", "town")),
+        listed("narrow-2", "narrow", world, ("dairies", small), ("founded", "employees")),
     ]
 
 
-def _listed(
+def listed(
     name: str, shape: Shape, world: World, of: tuple[str, str], columns: Sequence[str]
 ) -> Question:
+    """Return the question for all works of a trade in a district."""
     text = f"Make a table of all {of[0]} in {of[1]}. {_columns(columns)}"
     return _question(name, shape, world, text, world.lists[of], columns)
 
 
-def _named(
+def named(
     name: str, shape: Shape, world: World, names: Sequence[str], columns: Sequence[str]
 ) -> Question:
+    """Return the question for works that are named."""
     text = f"Make a table of these works: {'; '.join(names)}. {_columns(columns)}"
     return _question(name, shape, world, text, names, columns)
 

@@ -15,6 +15,7 @@ __all__ = [
     "Title",
     "Wanted",
     "facts_in",
+    "lists_in",
     "names_in",
     "read_title",
     "read_wanted",
@@ -167,10 +168,10 @@ def read_wanted(prompt: str) -> Wanted:
         return Wanted(of)
     if name := _found(r"Fill the row of [“\"]?([^”\".]+)[”\"]?\.", prompt):
         return Wanted(names=(name.strip(),), columns=columns, is_row=True)
-    rows = tuple(row for text in _lists(prompt) for row in rows_in(text))
+    rows = tuple(row for text in lists_in(prompt) for row in rows_in(text))
     share = re.search(r"Take part (\d+) of (\d+) of the names", prompt)
     if share:
-        names = next((found for text in _lists(prompt) if (found := _texts(text))), ())
+        names = next((found for text in lists_in(prompt) if (found := _texts(text))), ())
         size = -(-len(names) // int(share[2]))
         begin = size * (int(share[1]) - 1)
         return Wanted(names=names[begin : begin + size], columns=columns, carried=rows)
@@ -188,7 +189,8 @@ def rows_in(text: str) -> tuple[dict[str, str], ...]:
     return tuple(row for row in elements if isinstance(row, dict) and "name" in row)
 
 
-def _lists(text: str) -> list[str]:
+def lists_in(text: str) -> list[str]:
+    """Return the lists in JSON that a text has, each as it is written."""
     return re.findall(r"\[\s*[\{\"].*?[\}\"]\s*\]", text, re.DOTALL)
 
 

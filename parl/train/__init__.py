@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...host.system import sleeping_threads
-from .config import Practice, TrainConfig, TrainingReport, TrainResult, require_extra
+from .config import Policy, Practice, TrainConfig, TrainingReport, TrainResult, require_extra
+
+if TYPE_CHECKING:
+    from .policy import PolicyPrompt
 
 __all__ = [
+    "Policy",
     "Practice",
     "TrainConfig",
     "TrainResult",
@@ -21,6 +26,7 @@ __all__ = [
     "average_adapters",
     "export",
     "train",
+    "train_policy",
     "training_device",
 ]
 
@@ -33,7 +39,7 @@ def train(
     *,
     base: Path,
     start: Path | None = None,
-    practice: Practice | None = None,
+    practice: Practice | Policy | None = None,
     resume: bool = False,
     show: Callable[[TrainingReport], None] | None = None,
 ) -> TrainResult:
@@ -48,8 +54,8 @@ def train(
         start: A GGUF adapter of the same base to go on from, of the same or a lower rank and of
             the same alpha ÷ rank; a new one if none.
         practice: Learn from plans of its own, compared with each other by what they are worth
-            in addition to the pairs' plans; None to learn the pairs' plans. Wants an adapter that
-            plans.
+            in addition to the pairs' plans; a `Policy` has them executed, and learns from what that
+            comes to. None to learn the pairs' plans. Both want an adapter that plans.
         resume: Go on with the run that the folder holds; a round of practice that was broken off
             is written again.
         show: Called with each report, if given.
@@ -75,6 +81,52 @@ def train(
         show or _quiet,
         start=start,
         practice=practice,
+        resume=resume,
+    )
+
+
+def train_policy(
+    prompts: Sequence[PolicyPrompt],
+    unseen: Sequence[PolicyPrompt],
+    config: TrainConfig,
+    policy: Policy,
+    folder: Path,
+    *,
+    base: Path,
+    start: Path,
+    resume: bool = False,
+    show: Callable[[TrainingReport], None] | None = None,
+) -> TrainResult:
+    """Have a planner learn from runs of its own plans: PARL (arXiv:2602.02276).
+
+    `policy.jsonl` in the folder gets a line for each step, with each term of the reward. A run that
+    goes on from a state between two rounds comes to what it would have come to.
+
+    Args:
+        prompts: Objectives, each with what executes its plans.
+        unseen: Prompts that are only measured; may be empty.
+        start: A GGUF adapter of the base that plans.
+
+    Raises:
+        InputError: The `train` extra, a prompt, the run to resume or the device is missing, or the
+            loss is not a number any more.
+        ModelError: The base or `start` can't be read, or don't belong together.
+    """
+    require_extra()
+    if not prompts:
+        raise InputError("There is no objective to train with.", "Give at least one.")
+    with sleeping_threads():
+        from .loop import run_policy
+
+    return run_policy(
+        prompts,
+        unseen,
+        config,
+        policy,
+        folder,
+        base,
+        show or _quiet,
+        start=start,
         resume=resume,
     )
 

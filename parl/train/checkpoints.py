@@ -29,6 +29,7 @@ __all__ = [
     "load_adapter",
     "mean",
     "save_adapter",
+    "share_done",
     "write",
     "write_adapter",
     "write_gguf",
@@ -60,6 +61,18 @@ class TrainingProgress:
     def best(self) -> int | None:
         """The step with the lowest development loss, the first of equals."""
         return min(self.dev_losses, key=self.dev_losses.__getitem__, default=None)
+
+
+def share_done(config: TrainConfig, progress: TrainingProgress, ahead: float = 0.0) -> float:
+    """How much of a run is done, 0..1; by steps or by time, whichever is further.
+
+    Args:
+        ahead: Steps that are counted as done in addition.
+    """
+    share = (progress.step + ahead) / config.steps if config.steps else 0.0
+    if config.minutes is not None:
+        share = max(share, progress.elapsed_s / (config.minutes * 60))
+    return min(share, 1.0)
 
 
 @dataclass(frozen=True)
@@ -146,7 +159,9 @@ class Folder:
         if state["base"] != origin.base:
             raise InputError(f"{self.path} was trained over another base file.", "Name that file.")
         if state.get("data", origin.data) != origin.data:
-            raise InputError(f"{self.path} was trained with other examples.", "Name those.")
+            raise InputError(
+                f"{self.path} was trained with other examples or another policy.", "Name those."
+            )
         for name in _COMPARED:
             # Before there was a ratio both matrices learnt alike.
             if (was := state["config"].get(name, 1.0)) != (now := getattr(config, name)):

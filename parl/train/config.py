@@ -12,7 +12,15 @@ from typing import Literal
 from ...errors import InputError
 from ...host.system import require_llama_cpp
 
-__all__ = ["Practice", "TrainConfig", "TrainResult", "TrainingReport", "require_extra"]
+__all__ = [
+    "POLICY_LOG",
+    "Policy",
+    "Practice",
+    "TrainConfig",
+    "TrainResult",
+    "TrainingReport",
+    "require_extra",
+]
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,55 @@ class Practice:
             _check(name, getattr(self, name), least=1)
         _check("plans", self.plans, least=2)
         _check("wanted", self.wanted, least=0)
+        if self.updates > self.objectives:
+            raise InputError(
+                f"{self.objectives} objectives give no {self.updates} updates.",
+                "Give fewer updates or more objectives.",
+            )
+
+
+POLICY_LOG = "policy.jsonl"
+"""In the folder of a run that learns from runs: a line for each step."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a planner learns from runs of its own plans: PARL (arXiv:2602.02276).
+
+    Attributes:
+        objectives: Of a round, in which all plans are written and executed before any is learnt
+            from.
+        plans: Of each objective: K. The mean of their rewards is what each is compared with.
+        updates: Optimiser steps of a round, each of as many objectives.
+        parallel: λ1, the weight of r_parallel as training begins.
+        finish: λ2, the weight of r_finish as training begins.
+        annealed: The share of the run at which both weights are 0; None keeps them as they are.
+        low: The least logarithm of a token's new probability over its old one. A token beyond a
+            bound has no gradient, whatever its advantage.
+        high: The highest one.
+        drift: τ, the weight of the square of that logarithm.
+    """
+
+    objectives: int = 12
+    plans: int = 6
+    updates: int = 2
+    parallel: float = 0.1
+    finish: float = 0.1
+    annealed: float | None = 0.8
+    low: float = -0.3
+    high: float = 0.3
+    drift: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("objectives", "updates"):
+            _check(name, getattr(self, name), least=1)
+        _check("plans", self.plans, least=2)
+        for name in ("parallel", "finish", "drift"):
+            _check(name, getattr(self, name), least=0)
+        if self.annealed is not None:
+            _check("annealed", self.annealed, above=0, most=1)
+        _check("low", self.low, most=0)
+        _check("high", self.high, least=0)
         if self.updates > self.objectives:
             raise InputError(
                 f"{self.objectives} objectives give no {self.updates} updates.",

@@ -20,12 +20,14 @@ from ...models.llama.api import usable_cores
 from ...tasks.planner.line_format import read_lines
 from .base import Base, load_base
 from .batches import encode, pieces
-from .checkpoints import Folder, Origin, TrainingProgress, save_adapter
-from .config import Practice, TrainConfig, TrainingReport, TrainResult
+from .checkpoints import Folder, Origin, TrainingProgress, save_adapter, share_done
+from .config import Policy, Practice, TrainConfig, TrainingReport, TrainResult
 from .learner import Learner, device_of, keep_memory, new_learner
+from .objective import PolicyTarget
+from .policy import PolicyCourse, PolicyPrompt, agreed_prompts, policy_tasks
 from .practice import Course, PracticeCourse, SupervisedCourse, Task, TrainingLesson
 
-__all__ = ["Since", "TrainingRun", "ended", "line", "progress_printer", "rate", "run"]
+__all__ = ["Since", "TrainingRun", "ended", "line", "progress_printer", "rate", "run", "run_policy"]
 
 
 @contextmanager
@@ -78,13 +80,11 @@ def ended(config: TrainConfig, progress: TrainingProgress) -> str | None:
 def rate(config: TrainConfig, progress: TrainingProgress) -> float:
     """Learning rate of the next step: it rises, then falls, both in a straight line."""
     # Half a step more, so that neither the first nor the last step is idle.
-    share = (progress.step + 0.5) / config.steps if config.steps else 0.0
-    if config.minutes is not None:
-        share = max(share, progress.elapsed_s / (config.minutes * 60))
+    share = share_done(config, progress, ahead=0.5)
     if share < config.warmup:
         # A run limited by time begins at 0 seconds.
         return config.lr * max(share / config.warmup, 0.05)
-    remaining = (1 - min(share, 1.0)) / (1 - config.warmup) if config.warmup < 1 else 1.0
+    remaining = (1 - share) / (1 - config.warmup) if config.warmup < 1 else 1.0
     return config.lr * (config.final_lr + (1 - config.final_lr) * remaining)
 
 
@@ -157,7 +157,9 @@ class TrainingRun:
         cast("Any", self._optimiser).step()
         self._optimiser.zero_grad()
         self._progress.step += 1
-        targets = sum(len(batch.targets) for batch, _ in lesson.parts)
+        lesson.learnt(self._progress.step)
+        # One of which nothing is to be learnt has its loss all the same.
+        targets = max(1, sum(len(batch.targets) for batch, _ in lesson.parts))
         tokens = sum(batch.size for batch, _ in lesson.parts)
         self._since.add(targets, tokens, loss, time.monotonic() - started)
 
@@ -165,7 +167,10 @@ class TrainingRun:
         """Add up the gradients of a lesson's parts, and return what reports say of it."""
         total = 0.0
         for batch, weights in lesson.parts:
-            loss = self._model.loss(batch, self._adapter, weights)
+            if isinstance(weights, PolicyTarget):
+                loss = weights.loss(self._model.log_probabilities(batch, self._adapter))
+            else:
+                loss = self._model.loss(batch, self._adapter, weights)
             total += (value := float(loss.detach()))
             if not math.isfinite(value):
                 raise InputError(
@@ -256,10 +261,15 @@ def run(
     show: Callable[[TrainingReport], None],
     *,
     start: Path | None,
-    practice: Practice | None,
+    practice: Practice | Policy | None,
     resume: bool,
 ) -> TrainResult:
     """Train from pairs; see `parl.train.train`."""
+    if isinstance(practice, Policy):
+        prompts, unseen = agreed_prompts(pairs), agreed_prompts(development)
+        return run_policy(
+            prompts, unseen, config, practice, folder, base, show, start=start, resume=resume
+        )
     keep_memory()
     loaded = load_base(base, device_of(config))
     learner = new_learner(loaded, config, start)
@@ -268,6 +278,27 @@ def run(
         if practice is None
         else _practised(pairs, development, config, practice, base, learner)
     )
+    return TrainingRun(course, learner, config, folder, loaded, show).train(resume=resume)
+
+
+def run_policy(
+    prompts: Sequence[PolicyPrompt],
+    unseen: Sequence[PolicyPrompt],
+    config: TrainConfig,
+    policy: Policy,
+    folder: Path,
+    base: Path,
+    show: Callable[[TrainingReport], None],
+    *,
+    start: Path | None,
+    resume: bool,
+) -> TrainResult:
+    """Train from runs of the planner's own plans; see `parl.train.train_policy`."""
+    keep_memory()
+    loaded = load_base(base, device_of(config))
+    learner = new_learner(loaded, config, start)
+    tasks = policy_tasks(prompts, base), policy_tasks(unseen, base)
+    course = PolicyCourse(*tasks, config, policy, learner, pieces(base), folder)
     return TrainingRun(course, learner, config, folder, loaded, show).train(resume=resume)
 
 

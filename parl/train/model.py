@@ -14,10 +14,11 @@ from torch import Tensor
 
 from .base import GROUPS, Adapter, Base, BaseShape, adapted_product
 from .batches import Batch, TokenizedExample, pack
-from .operations import gated_silu, pad_rows, rms_norm, unpad_rows, weighted_loss
+from .operations import gated_silu, pad_rows, rms_norm, target_log_probabilities, unpad_rows
 
 __all__ = [
     "Model",
+    "SampledPlan",
     "Writer",
     "attention",
 ]
@@ -246,8 +247,14 @@ class Model:
         """
         if weights is None:
             weights = torch.full((len(batch.targets),), 1 / len(batch.targets))
-        batch, weights = batch.on(self.device), weights.to(self.device)
-        return weighted_loss(self._states(batch, adapter), self.head, batch.targets, weights)
+        found = self.log_probabilities(batch, adapter)
+        # So many small numbers are added up in 64 bits.
+        return -(found * weights.to(found)).double().sum().to(found)
+
+    def log_probabilities(self, batch: Batch, adapter: Adapter) -> Tensor:
+        """(targets) logarithms of what the tokens of the plans are predicted with, in nats."""
+        batch = batch.on(self.device)
+        return target_log_probabilities(self._states(batch, adapter), self.head, batch.targets)
 
     def logits(self, batch: Batch, adapter: Adapter) -> Tensor:
         """(targets, vocabulary) logits from which the tokens of the plans are predicted."""
@@ -298,6 +305,13 @@ _FULL = 0.8
 """Share of rows below which those of ended plans are given up."""
 
 
+class SampledPlan(NamedTuple):
+    """Tokens of a plan, and the logarithm of what the whole vocabulary predicted each with."""
+
+    tokens: tuple[int, ...]
+    log_probabilities: tuple[float, ...]
+
+
 class Writer:
     """A model and an adapter as they are now."""
 
@@ -324,21 +338,37 @@ class Writer:
         Returns:
             For each prompt its plans.
         """
+        found = self.sample(prompts, limits, times, end, generator)
+        return [[plan.tokens for plan in plans] for plans in found]
+
+    @torch.no_grad()
+    def sample(
+        self,
+        prompts: Sequence[tuple[int, ...]],
+        limits: Sequence[int],
+        times: int,
+        end: int,
+        generator: torch.Generator,
+    ) -> list[list[SampledPlan]]:
+        """Do as `write` does, and note what each token was predicted with."""
         cache, states = self._read(prompts)
         cache.repeat(times)
         states = states.repeat_interleave(times, 0)
         plans: list[list[int]] = [[] for _ in range(len(prompts) * times)]
+        odds: list[list[float]] = [[] for _ in plans]
         rows = list(range(len(plans)))
 
         def is_open(row: int) -> bool:
             return plans[row][-1:] != [end] and len(plans[row]) < limits[row // times]
 
         while True:
-            tokens = self._draw(states, generator)
+            tokens, predicted = self._draw(states, generator)
             sampled = cast("list[int]", cast("Any", tokens.cpu()).tolist())
-            for row, token in zip(rows, sampled, strict=True):
+            logs = cast("list[float]", cast("Any", predicted.cpu()).tolist())
+            for row, token, log in zip(rows, sampled, logs, strict=True):
                 if is_open(row):
                     plans[row].append(token)
+                    odds[row].append(log)
             places = [place for place, row in enumerate(rows) if is_open(row)]
             if not places:
                 break
@@ -347,7 +377,9 @@ class Writer:
                 rows = [rows[place] for place in places]
                 tokens = torch.tensor([sampled[place] for place in places]).to(tokens.device)
             states = self._step(tokens, cache)
-        written = [tuple(plan) for plan in plans]
+        written = [
+            SampledPlan(tuple(plan), tuple(logs)) for plan, logs in zip(plans, odds, strict=True)
+        ]
         return [written[first : first + times] for first in range(0, len(written), times)]
 
     def _read(self, prompts: Sequence[tuple[int, ...]]) -> tuple[_KeyValueCache, Tensor]:
@@ -381,11 +413,15 @@ class Writer:
     def _linear(self, block: str, group: str, x: Tensor) -> Tensor:
         return x @ self._weights[f"{block}.{group}"].T
 
-    def _draw(self, states: Tensor, generator: torch.Generator) -> Tensor:
+    def _draw(self, states: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Draw a token for each row; also return the logarithm of what all of its odds are."""
         logits = states.to(self._model.dtype) @ self._model.head.T
         likeliest, tokens = logits.topk(min(_LIKELIEST, logits.shape[1]), 1)
         odds = likeliest.to(states.dtype).softmax(1)
         # The smallest of exponential times is the draw (Gumbel's trick). They are drawn by the
         # processor, so that a seed means the same on every device.
         times = torch.empty(odds.shape, dtype=odds.dtype).exponential_(generator=generator)
-        return tokens.gather(1, (odds / times.to(odds.device)).argmax(1, keepdim=True))[:, 0]
+        drawn = (odds / times.to(odds.device)).argmax(1, keepdim=True)
+        norm = logits.to(states.dtype).logsumexp(1)
+        predicted = likeliest.gather(1, drawn)[:, 0].to(states.dtype) - norm
+        return tokens.gather(1, drawn)[:, 0], predicted

@@ -8,7 +8,14 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor
 
-__all__ = ["apply_function", "gated_silu", "pad_rows", "rms_norm", "unpad_rows", "weighted_loss"]
+__all__ = [
+    "apply_function",
+    "gated_silu",
+    "pad_rows",
+    "rms_norm",
+    "target_log_probabilities",
+    "unpad_rows",
+]
 
 
 def apply_function(function: type[torch.autograd.Function], *inputs: object) -> Tensor:
@@ -107,41 +114,42 @@ class _UnpadRows(torch.autograd.Function):
 _ROWS = 256
 
 
-def weighted_loss(states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """Sum of the targets' cross-entropies in nats, each times its weight.
+def target_log_probabilities(states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
+    """(targets) logarithms of what each target is predicted with, in nats.
 
     Args:
         states: (targets, width).
         head: (vocabulary, width), frozen.
         targets: (targets) token ids.
-        weights: (targets) numbers; below 0 where a token shall become less likely.
     """
-    return apply_function(_WeightedLoss, states, head, targets, weights)
+    return apply_function(_TargetLogProbabilities, states, head, targets)
 
 
-class _WeightedLoss(torch.autograd.Function):
+class _TargetLogProbabilities(torch.autograd.Function):
+    """Holds the gradient of each row in place of its logits, which take far more memory."""
+
     @staticmethod
-    def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         grad = torch.empty_like(states) if wants_grad else None
-        total = states.new_zeros((), dtype=torch.float64)
+        found = states.new_empty(len(targets))
         for start in range(0, len(targets), _ROWS):
             rows = slice(start, start + _ROWS)
             logits = (states[rows].to(head.dtype) @ head.T).to(states.dtype)
-            target, weight = targets[rows, None], weights[rows, None].to(states.dtype)
+            target = targets[rows, None]
             highest = logits.amax(1, keepdim=True)
             missed = highest - logits.gather(1, target)
             odds = logits.sub_(highest).exp_()
             norm = odds.sum(1, keepdim=True)
-            total += ((missed + norm.log()) * weight).double().sum()
+            found[rows] = -(missed + norm.log())[:, 0]
             if grad is not None:
                 grad[rows] = odds.to(head.dtype) @ head
-                grad[rows].div_(norm).sub_(head[target[:, 0]]).mul_(weight)
+                grad[rows].div_(-norm).add_(head[target[:, 0]])
         if grad is not None:
             ctx.save_for_backward(grad)
-        return total.to(states)
+        return found
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         (grad,) = cast("tuple[Tensor, ...]", ctx.saved_tensors)
-        return grad * grads[0], None, None, None
+        return grad * grads[0][:, None], None, None

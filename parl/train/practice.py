@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,9 +15,10 @@ from ...plan.task_ir import TaskIR
 from ..agreement import GRAPH_REWARD, reward
 from .batches import Batch, TokenizedExample, batches, pack
 from .checkpoints import TrainingProgress
-from .config import Practice, TrainConfig
+from .config import Policy, Practice, TrainConfig
 from .learner import Learner
-from .model import Writer
+from .model import SampledPlan, Writer
+from .objective import PolicyTarget
 
 __all__ = [
     "Course",
@@ -27,6 +28,8 @@ __all__ = [
     "Task",
     "TrainingLesson",
     "advantages",
+    "part_of_round",
+    "sample_plans",
 ]
 
 
@@ -36,12 +39,14 @@ class TrainingLesson:
 
     Attributes:
         parts: Batches, computed one after the other, and what each of their targets' losses is
-            multiplied by; None for one part of the whole.
+            multiplied by; None for one part of the whole. A `PolicyTarget` makes the loss itself.
         loss: What reports say of it; None says the loss of the batches.
+        learnt: Called with the number of the step that was made of it.
     """
 
-    parts: Sequence[tuple[Batch, Tensor | None]]
+    parts: Sequence[tuple[Batch, Tensor | PolicyTarget | None]]
     loss: float | None = None
+    learnt: Callable[[int], None] = lambda _: None
 
 
 class Course(Protocol):
@@ -141,10 +146,7 @@ class PracticeCourse:
     def lesson(self, progress: TrainingProgress) -> TrainingLesson:
         """The next part of a round, which is written when its first part is wanted."""
         practice = self._practice
-        rounds = max(1, len(self._tasks) // practice.objectives)
-        if progress.batch >= rounds * practice.updates:
-            progress.epoch, progress.batch = progress.epoch + 1, 0
-        number, part = divmod(progress.batch, practice.updates)
+        number, part = part_of_round(progress, len(self._tasks), practice)
         if part == 0 or not self._round:
             self._round = self._write_round(progress.epoch, number)
         progress.batch += 1
@@ -173,22 +175,11 @@ class PracticeCourse:
 
     def _write(self, tasks: Sequence[Task], times: int, generator: torch.Generator) -> Round:
         writer = Writer(self.learner.model, self.learner.adapter)
-        # Those of one length end together.
-        order = sorted(tasks, key=lambda task: len(task.example.plan))
-        together = max(1, _ROWS // times)
-        written: Round = []
-        for first in range(0, len(order), together):
-            some = order[first : first + together]
-            plans = writer.write(
-                [task.example.prompt for task in some],
-                [int(_ROOM * len(task.example.plan)) + _MORE for task in some],
-                times,
-                some[0].example.plan[-1],
-                generator,
-            )
-            for task, found in zip(some, plans, strict=True):
-                written.append((task, [self._rate_plan(task, plan) for plan in found]))
-        return written
+        found = sample_plans(writer, [task.example for task in tasks], times, generator)
+        return [
+            (tasks[number], [self._rate_plan(tasks[number], plan.tokens) for plan in plans])
+            for number, plans in found
+        ]
 
     def _rate_plan(self, task: Task, plan: tuple[int, ...]) -> PracticePlan:
         ended = plan[-1] == task.example.plan[-1]
@@ -212,6 +203,42 @@ class PracticeCourse:
         if max(rewards) <= GRAPH_REWARD:
             taught.append((task.example.plan, self._practice.wanted))
         return taught
+
+
+def part_of_round(
+    progress: TrainingProgress, tasks: int, settings: Practice | Policy
+) -> tuple[int, int]:
+    """Return the number of the next lesson's round in its epoch, and of its part in the round.
+
+    An epoch that is over is counted in `progress`.
+    """
+    rounds = max(1, tasks // settings.objectives)
+    if progress.batch >= rounds * settings.updates:
+        progress.epoch, progress.batch = progress.epoch + 1, 0
+    return divmod(progress.batch, settings.updates)
+
+
+def sample_plans(
+    writer: Writer, examples: Sequence[TokenizedExample], times: int, generator: torch.Generator
+) -> Iterator[tuple[int, list[SampledPlan]]]:
+    """Write plans for the prompts of examples, as long as an example's plan and a little longer.
+
+    Yields:
+        The number of each example and so many plans, the shortest examples first.
+    """
+    # Those of one length end together.
+    order = sorted(range(len(examples)), key=lambda number: len(examples[number].plan))
+    together = max(1, _ROWS // times)
+    for first in range(0, len(order), together):
+        numbers = order[first : first + together]
+        some = [examples[number] for number in numbers]
+        limits = [int(_ROOM * len(example.plan)) + _MORE for example in some]
+        prompts = [example.prompt for example in some]
+        yield from zip(
+            numbers,
+            writer.sample(prompts, limits, times, some[0].plan[-1], generator),
+            strict=True,
+        )
 
 
 _ENDS = 2
