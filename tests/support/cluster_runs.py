@@ -64,7 +64,8 @@ def booking_plan(steps: int = 1) -> TaskIR:
         {"id": f"S{number}", "agent": "Clerk", "prompt": f"do S{number}"}
         for number in range(1, steps + 1)
     ]
-    return parse_plan({"objective": "Book", "agents": agents, "steps": all_steps})
+    plan = {"objective": "Book", "agents": agents, "steps": all_steps, "final_step": "S1"}
+    return parse_plan(plan)
 
 
 def books(folder: Path) -> dict[str, Any]:

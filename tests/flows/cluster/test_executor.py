@@ -192,7 +192,7 @@ def test_a_wait_for_a_provider_is_told_and_counts_for_no_deadline(cluster: DaskC
     assert attempt.queue_s >= 5
     waits = [event for event in events_of(result) if isinstance(event, WaitEvent)]
     assert [(wait.kind, wait.step) for wait in waits] == [("waiting", "S1"), ("resumed", "S1")]
-    assert waits[0].words.startswith(f"waiting for {provider} (rate limit)")
+    assert waits[0].words.startswith(f"waiting for {provider} (rate limit: 429")
     assert places(find_run(result.run_id))
 
 
