@@ -20,6 +20,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ),
     (r"export ", "it changes the shell alone"),
     (r"(\S+=\S+ )?prefect-swarm serve", "it serves until Ctrl-C: tests/serve and tests/cli do it"),
+    (r"python benches/", "it measures or trains for minutes: tests/benches has its parts"),
     (r"prefect-swarm train", "it trains for minutes: tests/parl does it"),
     (r"python -m prefect_swarm.parl.data", "it draws 40,000 plans: tests/parl/data does it"),
     (
