@@ -160,7 +160,7 @@ def train(
     require_llama_cpp(demo=model is None)
     from ..models.llama.gguf import check_model_file, demo_model_path, own_adapter
     from ..parl.retrain import TrainingSource, read_pairs, retrain
-    from ..parl.train import Policy, Practice, TrainConfig
+    from ..parl.train import PolicySettings, Practice, TrainConfig
     from ..parl.train.loop import progress_printer
     from ..settings import home
 
@@ -192,7 +192,7 @@ def train(
             folder or home() / "training" / base.stem,
             out or own_adapter(base),
             start=start,
-            practice=Practice() if practice else Policy() if parl else None,
+            practice=Practice() if practice else PolicySettings() if parl else None,
             resume=resume,
             force=force,
             show=show,

@@ -17,7 +17,7 @@ from .command import AsJson, command
 from .terminal.printing import print_json, print_section, print_table, print_text
 
 if TYPE_CHECKING:
-    from ..plan.procedure import Parameter, ParameterValue, Procedure, Took
+    from ..plan.procedure import Parameter, ParameterValue, Procedure, SourceCost
     from ..store.procedures import StoredProcedure
     from ..store.protocol import RunStore
 
@@ -157,13 +157,15 @@ def _parameter(text: str) -> Parameter:
     return Parameter(default=text)
 
 
-def _took(run: RunStore) -> Took:
-    from ..plan.procedure import Took
+def _took(run: RunStore) -> SourceCost:
+    from ..plan.procedure import SourceCost
 
     if (result := run.result()) is None:
-        return Took()
+        return SourceCost()
     cost = result.cost
-    return Took(tokens=cost.tokens, usd=cost.money_usd, seconds=round(result.metrics.makespan_s, 1))
+    return SourceCost(
+        tokens=cost.tokens, usd=cost.money_usd, seconds=round(result.metrics.makespan_s, 1)
+    )
 
 
 def new(

@@ -23,7 +23,7 @@ from ..inputs.contents import MAX_NAME
 from ..inputs.reading import FilesRead, check_inputs, merged_inputs, read_files, reading_notes
 from ..plan.items import has_rows, names_matching, pattern_of
 from ..plan.output import Output, schema_problem
-from ..plan.procedure import Bounds, fill_in
+from ..plan.procedure import ProcedureBounds, fill_in
 from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 from ..untrusted.json_text import NoJsonError, read_json
@@ -135,12 +135,12 @@ class RunSource:
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_schema: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
-    bounds: Bounds = field(default_factory=Bounds)
+    bounds: ProcedureBounds = field(default_factory=ProcedureBounds)
 
     def applied_to(self, options: SwarmOptions) -> SwarmOptions:
         """Return options with the schema of the answer and the bounds, where there are any.
 
-        Bounds that the options have already stand.
+        ProcedureBounds that the options have already stand.
         """
         update: dict[str, Any] = {
             name: bound
@@ -270,7 +270,7 @@ def _read_plan(path: Path, max_steps: int, inputs: Mapping[str, str]) -> TaskIR:
 
 def _of_procedure(
     arguments: SourceArguments, max_steps: int, inputs: Mapping[str, str]
-) -> tuple[TaskIR, Bounds]:
+) -> tuple[TaskIR, ProcedureBounds]:
     """Return a procedure's plan with the given values, and what a run of it may take."""
     from ..store.procedures import find_procedure
 

@@ -23,7 +23,7 @@ from ..untrusted.json_text import NoJsonError, read_json
 from .agreement import Agreement, agreement
 from .data.generate import Part, generate
 from .train import (
-    Policy,
+    PolicySettings,
     Practice,
     TrainConfig,
     TrainingReport,
@@ -169,7 +169,7 @@ def retrain(
     target: Path,
     *,
     start: Path | None = None,
-    practice: Practice | Policy | None = None,
+    practice: Practice | PolicySettings | None = None,
     resume: bool = False,
     force: bool = False,
     show: Callable[[TrainingReport], None] | None = None,
@@ -183,8 +183,8 @@ def retrain(
         target: Where to install the adapter; it has to beat the adapter that is there.
         start: An adapter to continue from instead of a new one, of at most the same rank; the mean
             of the old and the new adapter is evaluated too.
-        practice: Learn from the model's own plans, or with a `Policy` from runs of them. This needs
-            an adapter that can plan: `start`, or else the current one.
+        practice: Learn from the model's own plans, or with `PolicySettings` from runs of them. This
+            needs an adapter that can plan: `start`, or else the current one.
         resume: Continue the run in `folder`.
         force: Replace the old adapter even if it is better.
 

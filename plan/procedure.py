@@ -20,12 +20,12 @@ from .templates import LONGEST_VALUE, has_place, in_marks
 
 __all__ = [
     "NAME",
-    "Bounds",
     "Parameter",
     "ParameterType",
     "ParameterValue",
     "Procedure",
-    "Took",
+    "ProcedureBounds",
+    "SourceCost",
     "fill_in",
     "make_places",
     "parse_procedure",
@@ -70,7 +70,7 @@ class Parameter(PlanPart):
         return self
 
 
-class Bounds(PlanPart):
+class ProcedureBounds(PlanPart):
     """What a run of a procedure may take, unless its options say it."""
 
     max_tokens: int | None = Field(default=None, ge=1, description="Tokens.")
@@ -78,7 +78,7 @@ class Bounds(PlanPart):
     timeout_s: float | None = Field(default=None, gt=0, description="Seconds.")
 
 
-class Took(PlanPart):
+class SourceCost(PlanPart):
     """What the run took that a procedure comes from."""
 
     tokens: int = Field(default=0, ge=0, description="Tokens.")
@@ -94,11 +94,11 @@ class Procedure(PlanPart):
     )
     purpose: Text = Field(description="What it is for.")
     run: str = Field(default="", description="The run that its plan comes from.")
-    took: Took = Field(default=Took(), description="What that run took.")
+    took: SourceCost = Field(default=SourceCost(), description="What that run took.")
     parameters: dict[Annotated[str, StringConstraints(pattern=f"^{_PARAMETER}$")], Parameter] = (
         Field(default_factory=dict, description="What each run is given, by name.")
     )
-    bounds: Bounds = Field(default=Bounds(), description="What a run may take.")
+    bounds: ProcedureBounds = Field(default=ProcedureBounds(), description="What a run may take.")
     plan: TaskIR = Field(description="What is done.")
 
     @model_validator(mode="after")

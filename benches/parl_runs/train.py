@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from prefect_swarm.models.llama.gguf import demo_model_path, planner_adapter
 from prefect_swarm.parl.data.generate import generate
-from prefect_swarm.parl.train import Policy, TrainConfig, export, train, train_policy
+from prefect_swarm.parl.train import PolicySettings, TrainConfig, export, train, train_policy
 from prefect_swarm.parl.train.loop import line
 from prefect_swarm.parl.train.policy import PolicyPrompt, agreed_prompts
 from wide_search.corpus import Corpus
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     folder: Path = args.folder
     if is_policy:
-        policy = Policy(
+        policy = PolicySettings(
             objectives=args.objectives,
             plans=args.plans,
             parallel=args.parallel,

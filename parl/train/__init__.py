@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...host.system import sleeping_threads
-from .config import Policy, Practice, TrainConfig, TrainingReport, TrainResult, require_extra
+from .config import (
+    PolicySettings,
+    Practice,
+    TrainConfig,
+    TrainingReport,
+    TrainResult,
+    require_extra,
+)
 
 if TYPE_CHECKING:
     from .policy import PolicyPrompt
 
 __all__ = [
-    "Policy",
+    "PolicySettings",
     "Practice",
     "TrainConfig",
     "TrainResult",
@@ -39,7 +46,7 @@ def train(
     *,
     base: Path,
     start: Path | None = None,
-    practice: Practice | Policy | None = None,
+    practice: Practice | PolicySettings | None = None,
     resume: bool = False,
     show: Callable[[TrainingReport], None] | None = None,
 ) -> TrainResult:
@@ -54,8 +61,8 @@ def train(
         start: A GGUF adapter of the same base to go on from, of the same or a lower rank and of
             the same alpha ÷ rank; a new one if none.
         practice: Learn from plans of its own, compared with each other by what they are worth
-            in addition to the pairs' plans; a `Policy` has them executed, and learns from what that
-            comes to. None to learn the pairs' plans. Both want an adapter that plans.
+            in addition to the pairs' plans; `PolicySettings` have them executed, and learn from
+            what that comes to. None to learn the pairs' plans. Both want an adapter that plans.
         resume: Go on with the run that the folder holds; a round of practice that was broken off
             is written again.
         show: Called with each report, if given.
@@ -89,7 +96,7 @@ def train_policy(
     prompts: Sequence[PolicyPrompt],
     unseen: Sequence[PolicyPrompt],
     config: TrainConfig,
-    policy: Policy,
+    policy: PolicySettings,
     folder: Path,
     *,
     base: Path,

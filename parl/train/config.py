@@ -14,7 +14,7 @@ from ...host.system import require_llama_cpp
 
 __all__ = [
     "POLICY_LOG",
-    "Policy",
+    "PolicySettings",
     "Practice",
     "TrainConfig",
     "TrainResult",
@@ -124,7 +124,7 @@ POLICY_LOG = "policy.jsonl"
 
 
 @dataclass(frozen=True)
-class Policy:
+class PolicySettings:
     """How a planner learns from runs of its own plans: PARL (arXiv:2602.02276).
 
     Attributes:

@@ -21,7 +21,7 @@ from ...tasks.planner.line_format import read_lines
 from .base import Base, load_base
 from .batches import encode, pieces
 from .checkpoints import Folder, Origin, TrainingProgress, save_adapter, share_done
-from .config import Policy, Practice, TrainConfig, TrainingReport, TrainResult
+from .config import PolicySettings, Practice, TrainConfig, TrainingReport, TrainResult
 from .learner import Learner, device_of, keep_memory, new_learner
 from .objective import PolicyTarget
 from .policy import PolicyCourse, PolicyPrompt, agreed_prompts, policy_tasks
@@ -261,11 +261,11 @@ def run(
     show: Callable[[TrainingReport], None],
     *,
     start: Path | None,
-    practice: Practice | Policy | None,
+    practice: Practice | PolicySettings | None,
     resume: bool,
 ) -> TrainResult:
     """Train from pairs; see `parl.train.train`."""
-    if isinstance(practice, Policy):
+    if isinstance(practice, PolicySettings):
         prompts, unseen = agreed_prompts(pairs), agreed_prompts(development)
         return run_policy(
             prompts, unseen, config, practice, folder, base, show, start=start, resume=resume
@@ -285,7 +285,7 @@ def run_policy(
     prompts: Sequence[PolicyPrompt],
     unseen: Sequence[PolicyPrompt],
     config: TrainConfig,
-    policy: Policy,
+    policy: PolicySettings,
     folder: Path,
     base: Path,
     show: Callable[[TrainingReport], None],

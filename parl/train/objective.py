@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from .config import Policy
+from .config import PolicySettings
 
 __all__ = ["PolicyMeter", "PolicyTarget", "clipped_terms"]
 
 
-def clipped_terms(new: Tensor, old: Tensor, advantages: Tensor, policy: Policy) -> Tensor:
+def clipped_terms(new: Tensor, old: Tensor, advantages: Tensor, policy: PolicySettings) -> Tensor:
     """(targets) what each token adds to the objective, which is to become greater.
 
     Args:
@@ -45,7 +45,7 @@ class PolicyMeter:
     log_ratios: float = 0.0
     divergences: float = 0.0
 
-    def add(self, log_ratio: Tensor, policy: Policy) -> None:
+    def add(self, log_ratio: Tensor, policy: PolicySettings) -> None:
         """Count tokens by their log-ratios."""
         beyond = (log_ratio < policy.low) | (log_ratio > policy.high)
         self.tokens += len(log_ratio)
@@ -78,7 +78,7 @@ class PolicyTarget:
     old: Tensor
     advantages: Tensor
     tokens: int
-    policy: Policy
+    policy: PolicySettings
     meter: PolicyMeter = field(default_factory=PolicyMeter)
 
     def loss(self, log_probabilities: Tensor) -> Tensor:

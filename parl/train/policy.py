@@ -28,7 +28,7 @@ from ..rollout import (
 )
 from .batches import Batch, TokenizedExample, encode, pack
 from .checkpoints import TrainingProgress, share_done
-from .config import POLICY_LOG, Policy, TrainConfig
+from .config import POLICY_LOG, PolicySettings, TrainConfig
 from .learner import Learner
 from .model import SampledPlan, Writer
 from .objective import PolicyMeter, PolicyTarget
@@ -111,7 +111,7 @@ class PolicyCourse:
         tasks: Sequence[PolicyTask],
         unseen: Sequence[PolicyTask],
         config: TrainConfig,
-        policy: Policy,
+        policy: PolicySettings,
         learner: Learner,
         pieces: Sequence[bytes],
         folder: Path,

@@ -15,7 +15,7 @@ from ...plan.task_ir import TaskIR
 from ..agreement import GRAPH_REWARD, reward
 from .batches import Batch, TokenizedExample, batches, pack
 from .checkpoints import TrainingProgress
-from .config import Policy, Practice, TrainConfig
+from .config import PolicySettings, Practice, TrainConfig
 from .learner import Learner
 from .model import SampledPlan, Writer
 from .objective import PolicyTarget
@@ -206,7 +206,7 @@ class PracticeCourse:
 
 
 def part_of_round(
-    progress: TrainingProgress, tasks: int, settings: Practice | Policy
+    progress: TrainingProgress, tasks: int, settings: Practice | PolicySettings
 ) -> tuple[int, int]:
     """Return the number of the next lesson's round in its epoch, and of its part in the round.
 

@@ -9,7 +9,7 @@ from prefect_swarm.memory.episode import Episode
 from prefect_swarm.memory.store import open_configured_store
 from prefect_swarm.parl import retrain as module
 from prefect_swarm.parl.retrain import Evaluation, RetrainOutcome, TrainingSource
-from prefect_swarm.parl.train import Policy, Practice
+from prefect_swarm.parl.train import PolicySettings, Practice
 
 from .conftest import Invoke
 
@@ -80,7 +80,7 @@ def test_a_memory_without_completed_runs_is_refused(invoke: Invoke, asked: dict[
     assert not asked
 
 
-@pytest.mark.parametrize(("option", "kind"), [("--practice", Practice), ("--parl", Policy)])
+@pytest.mark.parametrize(("option", "kind"), [("--practice", Practice), ("--parl", PolicySettings)])
 def test_it_learns_from_plans_or_from_runs(
     option: str, kind: type, invoke: Invoke, asked: dict[str, Any]
 ) -> None:

@@ -8,13 +8,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.parl.train import Policy
+from prefect_swarm.parl.train import PolicySettings
 from prefect_swarm.parl.train.objective import PolicyMeter, PolicyTarget, clipped_terms
 
-PLAIN = Policy(drift=0.0, low=-0.2, high=0.2)
+PLAIN = PolicySettings(drift=0.0, low=-0.2, high=0.2)
 
 
-def gradient(log_ratio: float, advantage: float, policy: Policy = PLAIN) -> float:
+def gradient(log_ratio: float, advantage: float, policy: PolicySettings = PLAIN) -> float:
     """That of the objective by the new log-probability."""
     new = torch.tensor([-1.0 + log_ratio], dtype=torch.float64, requires_grad=True)
     old, advantages = new.new_tensor([-1.0]), new.new_tensor([advantage])
@@ -40,7 +40,7 @@ def test_beyond_a_bound_there_is_none_whatever_the_advantage(
 
 
 def test_the_square_of_the_log_ratio_draws_back() -> None:
-    policy = Policy(drift=0.5, low=-0.2, high=0.2)
+    policy = PolicySettings(drift=0.5, low=-0.2, high=0.2)
     assert gradient(0.3, 0.7, policy) == pytest.approx(-2 * 0.5 * 0.3)
     assert gradient(-0.3, 0.7, policy) == pytest.approx(2 * 0.5 * 0.3)
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from prefect_swarm.errors import InputError
 from prefect_swarm.parl.rollout import UNREAD, Rollout
-from prefect_swarm.parl.train import Policy, TrainConfig, TrainingReport, TrainResult
+from prefect_swarm.parl.train import PolicySettings, TrainConfig, TrainingReport, TrainResult
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import TokenizedExample, pack
 from prefect_swarm.parl.train.checkpoints import TrainingProgress, load_adapter
@@ -26,7 +26,7 @@ from prefect_swarm.parl.train.policy import PolicyCourse, PolicyPrompt, PolicyTa
 CONFIG = TrainConfig(
     rank=2, alpha=4.0, steps=8, lr=0.01, eval_every=4, save_every=2, threads=1, precision="float32"
 )
-POLICY = Policy(objectives=4, plans=6, updates=2)
+POLICY = PolicySettings(objectives=4, plans=6, updates=2)
 
 
 @pytest.fixture(scope="module")
