@@ -16,7 +16,7 @@ from prefect import Task
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
 from prefect.context import TagsContext
-from prefect.exceptions import CancelledRun, PausedRun, PrefectHTTPStatusError
+from prefect.exceptions import Abort, CancelledRun, PausedRun, PrefectHTTPStatusError
 from prefect.flow_engine import run_flow_async
 from prefect.states import Completed, Pending
 from pydantic import Field
@@ -315,6 +315,9 @@ async def _run_line(number: int, text: str, options: SwarmOptions, run: _Run) ->
         return BatchLine(number=number, error=str(waiting_error(error)))
     except CancelledRun as error:
         return BatchLine(number=number, error=f"The run was cancelled. {error}")
+    except Abort as error:
+        # Another process executes the run.
+        return BatchLine(number=number, error=str(error))
     except Exception as error:  # noqa: BLE001 - one line's trouble is not the others'
         return BatchLine(number=number, error=repr(error))
     return None if result is None else BatchLine(number=number, result=result)

@@ -90,6 +90,14 @@ class SharedLine:
         Raises:
             RunFailedError: It failed, here or elsewhere.
         """
+        try:
+            return await self._result(job, begin)
+        except (RunAliveError, Abort):
+            # Another machine was quicker, also where this one was slow to begin what it created;
+            # from inside the flow that comes as Prefect's signal.
+            return None
+
+    async def _result(self, job: BatchJob, begin: Callable[[str], None]) -> SwarmResult | None:
         if self._flow_run is None:
             self._flow_run, is_new = await _created_once(line_parameters(job), self._name)
             if is_new:
@@ -105,13 +113,9 @@ class SharedLine:
             return None
         self._looks = 0
         _logger.warning("Run %s is done by no machine any more; this one goes on.", run.run_id)
-        try:
-            if run.about():
-                return await self._resume(run.run_id)
-            return await self._begin_job(job, self._flow_run)
-        except (RunAliveError, Abort):
-            # Another machine was quicker; from inside the flow that comes as Prefect's signal.
-            return None
+        if run.about():
+            return await self._resume(run.run_id)
+        return await self._begin_job(job, self._flow_run)
 
 
 async def _created_once(parameters: dict[str, Any], key: str) -> tuple[FlowRun, bool]:

@@ -42,8 +42,8 @@ one step, whose model answers at once. {KILLS} of the processes are killed (`kil
 model has had a third as many requests as there are lines, one at two thirds, and not begun again.
 *Twice*: lines that have more than one completed run.
 
-| Lines | Completed | Missing | Twice | Seconds | Lines a minute |
-|---:|---:|---:|---:|---:|---:|"""
+| Lines | Completed | Missing | Twice | Requests | Seconds | Lines a minute |
+|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 def measure(lines: int = LINES) -> str:
@@ -62,12 +62,12 @@ def measure(lines: int = LINES) -> str:
             processes[kill].wait()
         for process in processes:
             process.wait()
-        seconds = perf_counter() - begin
+        seconds, asked = perf_counter() - begin, _asked(port)
         results = _completed(store)
     whole = sum(count > 0 for count in results.values())
     twice = sum(count > 1 for count in results.values())
     row = (
-        f"| {lines:,} | {whole:,} | {_judged(lines - whole)} | {_judged(twice)} "
+        f"| {lines:,} | {whole:,} | {_judged(lines - whole)} | {_judged(twice)} | {asked:,} "
         f"| {seconds:.0f} | {60 * lines / seconds:.0f} |"
     )
     return f"{HEAD}\n{row}"
