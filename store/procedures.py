@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from contextlib import suppress
@@ -17,6 +16,7 @@ from ..errors import InputError
 from ..files import make_folder, read_text, storage_error, write_atomically
 from ..plan.procedure import NAME, Procedure, parse_procedure, procedure_text
 from ..settings import home
+from ..untrusted.folder import UntrustedFolder
 
 __all__ = [
     "StoredProcedure",
@@ -74,18 +74,13 @@ def save_procedure(procedure: Procedure) -> StoredProcedure:
     number = numbers[-1] + 1 if numbers else 1
     try:
         make_folder(folder)
+        files = UntrustedFolder(folder)
         while True:
-            path = _file(name, number)
-            written = path.with_suffix(f".{os.getpid()}")
-            write_atomically(written, text)
             try:
-                # Fails where another process has just made this version.
-                os.link(written, path)
+                files.create(_file(name, number).name, text.encode())
                 break
-            except FileExistsError:
+            except FileExistsError:  # Another process has just made this version.
                 number += 1
-            finally:
-                written.unlink()
         (folder / _CURRENT).unlink(missing_ok=True)
     except OSError as error:
         raise storage_error(folder, len(text), error) from None
