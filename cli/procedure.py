@@ -101,7 +101,7 @@ def save(
     Each text that --param names becomes a place such as {param.week}, with the text as the default.
     """
     from ..flows.fork import finished_work
-    from ..plan.procedure import Procedure, make_places
+    from ..plan.procedure import check_procedure, make_places
     from ..store.procedures import save_procedure
 
     work = finished_work(run_name)
@@ -113,21 +113,18 @@ def save(
                 f"Nothing in the plan of run {work.run.run_id} has the text {text!r}.",
                 f"Look at its prompts: prefect-swarm inspect {work.run.run_id}",
             )
-    stored = save_procedure(
-        _valid(
-            Procedure,
-            name=name,
-            purpose=purpose or work.plan.objective,
-            run=work.run.run_id,
-            parameters={key: _parameter(text) for key, text in given.items()},
-            took=_took(work.run),
-            plan=plan,
-        )
-    )
+    fields = {
+        "name": name,
+        "purpose": purpose or work.plan.objective,
+        "run": work.run.run_id,
+        "parameters": {key: _parameter(text) for key, text in given.items()},
+        "took": _took(work.run),
+        "plan": plan,
+    }
+    made = check_procedure(fields, f"What was to be made of run {work.run.run_id}")
+    _print(save_procedure(made), as_json=as_json)
     if as_json:
-        print_json(_shown(stored))
         return 0
-    _print(stored)
     for parameter, texts in found.items():
         print_section(f"Places of {parameter}")
         for text in texts:
@@ -135,18 +132,6 @@ def save(
     if names := sorted(work.plan.inputs):
         print_text(f"\nIts steps read {', '.join(names)}: give these to each run by --file.")
     return 0
-
-
-def _valid(model: type[Procedure], **fields: Any) -> Procedure:
-    from pydantic import ValidationError
-
-    from ..untrusted.json_text import describe
-
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        problems = "; ".join(describe(error, fields))
-        raise InputError(f"It can't be a procedure: {problems}.", "Correct it.") from None
 
 
 def _parameter(text: str) -> Parameter:
@@ -175,11 +160,7 @@ def new(
     """Store a file as a procedure, or as the next version of the one that it names."""
     from ..store.procedures import save_procedure
 
-    stored = save_procedure(_read(file))
-    if as_json:
-        print_json(_shown(stored))
-    else:
-        _print(stored)
+    _print(save_procedure(_read(file)), as_json=as_json)
     return 0
 
 
@@ -289,7 +270,10 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="A procedure
     return 0
 
 
-def _print(stored: StoredProcedure) -> None:
+def _print(stored: StoredProcedure, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_shown(stored))
+        return
     print_text(f"{_headline(stored)}.")
     given = [f"--param {name}=…" for name in stored.procedure.parameters]
     words = " ".join(["prefect-swarm run --procedure", stored.procedure.name, *given])

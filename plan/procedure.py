@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, StringConstraints, ValidationError, model_validator
@@ -26,6 +26,7 @@ __all__ = [
     "Procedure",
     "ProcedureBounds",
     "SourceCost",
+    "check_procedure",
     "fill_in",
     "make_places",
     "parse_procedure",
@@ -39,7 +40,8 @@ NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
 ParameterType = Literal["text", "integer", "number", "boolean"]
 ParameterValue = str | int | float | bool
 _PARAMETER = r"[a-z][a-z0-9_]{0,39}"
-_PLACE = re.compile(r"\{param\.(" + _PARAMETER + r")\}")
+_PLACE = re.compile(rf"\{{param\.({_PARAMETER})\}}")
+_AROUND_PLACES = re.compile(rf"(\{{param\.{_PARAMETER}\}})")
 _FILLED = frozenset(
     {"objective", "prompt", "system_prompt", "constraints", "assumptions", "definition_of_done"}
     | {"items"}
@@ -51,6 +53,7 @@ _ALLOWED: Mapping[ParameterType, tuple[type, ...]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
+_ADVICE = "Correct it; `prefect-swarm docs procedures` has an example."
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -131,42 +134,45 @@ def parse_procedure(text: str, source: str) -> Procedure:
     Raises:
         InputError: It is no YAML, or breaks a rule; says which, and where.
     """
-    advice = "Correct it; `prefect-swarm docs procedures` has an example."
     try:
         found = read_yaml(text).value
     except NoYamlError as error:
-        raise InputError(f"{source} is not valid YAML: {error}.", advice) from None
+        raise InputError(f"{source} is not valid YAML: {error}.", _ADVICE) from None
+    return check_procedure(without_surrogates(found), source)
+
+
+def check_procedure(data: object, source: str) -> Procedure:
+    """Return the procedure that some data is.
+
+    Args:
+        data: Its fields by name.
+        source: What to call it in errors.
+
+    Raises:
+        InputError: It breaks a rule; says which.
+    """
     try:
-        return Procedure.model_validate(without_surrogates(found))
+        return Procedure.model_validate(data)
     except ValidationError as error:
-        problems = "; ".join(describe(error, found))
-        raise InputError(f"{source} is no procedure: {problems}.", advice) from None
+        problems = "; ".join(describe(error, data))
+        raise InputError(f"{source} is no procedure: {problems}.", _ADVICE) from None
 
 
 def places_in(plan: TaskIR) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the parameters that a plan has places for, and places where none may stand."""
     found: dict[str, None] = {}
     elsewhere: list[str] = []
-    for text, is_filled in _texts(plan.model_dump(mode="json", exclude={"inputs"}), False):
+
+    def look(text: str, is_filled: bool) -> str:
         for place in _PLACE.finditer(text):
             if is_filled:
                 found[place[1]] = None
             else:
                 elsewhere.append(place[0])
+        return text
+
+    _rewritten(plan, look)
     return tuple(found), tuple(elsewhere)
-
-
-def _texts(value: object, is_filled: bool) -> Iterator[tuple[str, bool]]:
-    """Yield all texts of a plan's data, and whether values are filled in there."""
-    if isinstance(value, str):
-        yield value, is_filled
-    elif isinstance(value, dict):
-        for key, each in cast("dict[str, object]", value).items():
-            yield key, False
-            yield from _texts(each, key in _FILLED)
-    elif isinstance(value, list):
-        for each in cast("list[object]", value):
-            yield from _texts(each, is_filled)
 
 
 def fill_in(
@@ -209,11 +215,10 @@ def fill_in(
             raise InputError(f"The parameter {name}: {error}.", "Give another value.") from None
         values[name] = value
 
-    def write(text: str) -> str:
-        return _PLACE.sub(lambda place: _words(values[place[1]]), text)
+    def write(text: str, is_filled: bool) -> str:
+        return _PLACE.sub(lambda place: _words(values[place[1]]), text) if is_filled else text
 
-    data = procedure.plan.model_dump(mode="json", exclude_unset=True, by_alias=True)
-    return parse_plan(_changed(data, write), rules)
+    return parse_plan(_rewritten(procedure.plan, write), rules)
 
 
 def make_places(
@@ -236,31 +241,42 @@ def make_places(
     words = {name: _whole(values[name]) for name in order}
     found: dict[str, list[str]] = {name: [] for name in values}
 
-    def write(text: str) -> str:
+    def write(text: str, is_filled: bool) -> str:
+        if not is_filled:
+            return text
         changed = text
         for name, word in words.items():
             # What stands in a place already is no word of the text.
-            parts = re.split(f"({_PLACE.pattern.replace('(', '(?:', 1)})", changed)
+            parts = _AROUND_PLACES.split(changed)
             parts[::2] = [word.sub(lambda _, n=name: f"{{param.{n}}}", part) for part in parts[::2]]
             changed = "".join(parts)
         for place in dict.fromkeys(match[1] for match in _PLACE.finditer(changed)):
             found.setdefault(place, []).append(changed)
         return changed
 
-    data = plan.model_dump(mode="json", exclude_unset=True, by_alias=True)
-    return parse_plan(_changed(data, write)), found
+    return parse_plan(_rewritten(plan, write)), found
 
 
-def _changed(value: object, write: Callable[[str], str], *, is_filled: bool = False) -> Any:
+def _rewritten(plan: TaskIR, write: Callable[[str, bool], str]) -> dict[str, Any]:
+    """Return a plan's data with each text as `write` has it, which learns whether it is filled in.
+
+    The inputs stay: their names may be those of fields.
+    """
+    data = plan.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"inputs"})
+    changed = _mapped(data, write, is_filled=False)
+    return {**changed, "inputs": plan.inputs} if plan.inputs else changed
+
+
+def _mapped(value: object, write: Callable[[str, bool], str], *, is_filled: bool) -> Any:
     if isinstance(value, str):
-        return write(value) if is_filled else value
+        return write(value, is_filled)
     if isinstance(value, dict):
         return {
-            key: each if key == "inputs" else _changed(each, write, is_filled=key in _FILLED)
+            write(key, False): _mapped(each, write, is_filled=key in _FILLED)
             for key, each in cast("dict[str, object]", value).items()
         }
     if isinstance(value, list):
-        return [_changed(each, write, is_filled=is_filled) for each in cast("list[object]", value)]
+        return [_mapped(each, write, is_filled=is_filled) for each in cast("list[object]", value)]
     return value
 
 
