@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 from prefect_swarm.flows import memory as run_memory
 from prefect_swarm.flows.options import SwarmOptions
@@ -36,6 +36,7 @@ from prefect_swarm.tasks.planner.facts import PlanningFacts, gate_facts, tier_fa
 from prefect_swarm.tasks.planner.facts_text import facts_text
 from prefect_swarm.tasks.planner.planners import StructuredPlanner
 from prefect_swarm.text import tokens_of
+from wide_search.virtual_time import run_at_once
 
 from .house import House
 from .player import Answer, Player
@@ -280,7 +281,7 @@ class ShortWay:
 
     def _checked(self, step: CompiledStep, text: str) -> GateResult:
         subject = Subject(artifact=text, output=step.output, prompt=step.prompt)
-        found = _done(self.house.check(subject))
+        found = run_at_once(self.house.check(subject))
         return GateResult(gate=self.house.name, **found.model_dump())
 
     def _context(
@@ -304,15 +305,3 @@ class ShortWay:
             downstream=tuple(other.id for other in compiled.steps if step.id in other.upstream),
             used=tuple(dict.fromkeys((*used, *shown))),
         )
-
-
-T = TypeVar("T")
-
-
-def _done(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that waits for nothing; a loop for each takes longer than what it does."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        return end.value
-    raise RuntimeError("The gate waits for something.")

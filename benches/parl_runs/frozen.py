@@ -8,14 +8,12 @@ memory and repeated attempts are left out: thousands of rollouts would take days
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from prefect_swarm.parl.rollout import UNREAD, Rollout, StepWork, execute, read_plan, rollout_of
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
-    ModelResponse,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -31,7 +29,7 @@ from wide_search.questions import Question, hops
 from wide_search.reader import Reader
 from wide_search.reading import WORDS, Wanted, read_wanted, rows_in
 from wide_search.scoring import Row, score_table
-from wide_search.virtual_time import VirtualClock
+from wide_search.virtual_time import VirtualClock, run_at_once
 
 __all__ = ["FrozenReader", "SearchRuns", "merged_rows"]
 
@@ -72,7 +70,7 @@ class FrozenReader:
         player = Player(clock, Reader(self._flaws), None, text)
         messages: list[ModelMessage] = [ModelRequest([UserPromptPart(text)])]
         while player.meter.requests < _MOST_REQUESTS:
-            response = _returned(player(messages, _INFO))
+            response = run_at_once(player(messages, _INFO))
             calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
             if not calls:
                 said = "".join(p.content for p in response.parts if isinstance(p, TextPart))
@@ -120,15 +118,6 @@ _INFO = AgentInfo(
     model_request_parameters=ModelRequestParameters(),
     instructions="You look things up, and answer with what stands there.",
 )
-
-
-def _returned(coroutine: Coroutine[Any, Any, ModelResponse]) -> ModelResponse:
-    """Return what a coroutine that waits for nothing returns."""
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value
-    raise RuntimeError("The player waits for something.")
 
 
 def merged_rows(outputs: Sequence[str]) -> list[Row]:

@@ -21,7 +21,7 @@ import anyio.to_thread
 import httpx
 from prefect_swarm.metrics import clock as run_clock
 
-__all__ = ["VirtualClock", "run_in_virtual_time"]
+__all__ = ["VirtualClock", "run_at_once", "run_in_virtual_time"]
 
 EPOCH = 1_800_000_000.0
 """When a run begins, in seconds since the Unix epoch."""
@@ -137,3 +137,16 @@ def _patched(clock: VirtualClock) -> Generator[None]:
         patch.object(anyio.to_thread, "run_sync", run_sync_counted),
     ):
         yield
+
+
+def run_at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Return what a coroutine that waits for nothing returns; an event loop would take longer.
+
+    Raises:
+        RuntimeError: It waits for something.
+    """
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("It waits for something.")

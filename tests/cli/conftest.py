@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -48,6 +50,14 @@ def in_process_of_its_own(swarm_home: Path) -> Callable[..., subprocess.Complete
         )
 
     return call
+
+
+def finished_run(invoke: Invoke, folder: Path, plan: Mapping[str, Any]) -> str:
+    """Run a plan without the memory; return the run's id."""
+    (file := folder / "plan.json").write_text(json.dumps(plan), "utf-8")
+    result = invoke("run", "--plan", file, "--no-memory", "--json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)["run_id"]
 
 
 @pytest.fixture

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scripted import Script, scripted
-from typer.testing import Result
+
+from .conftest import Invoke, finished_run
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
-Invoke = Callable[..., Result]
 
 PLAN: dict[str, Any] = {
     "objective": "Find out",
@@ -33,11 +33,9 @@ def script() -> Generator[Script]:
 
 @pytest.fixture
 def source(invoke: Invoke, tmp_path: Path, script: Script) -> str:
-    (plan := tmp_path / "plan.json").write_text(json.dumps(PLAN), "utf-8")
-    result = invoke("run", "--plan", plan, "--no-memory", "--json")
-    assert result.exit_code == 0, result.stderr
+    run = finished_run(invoke, tmp_path, PLAN)
     script.prompts.clear()
-    return json.loads(result.stdout)["run_id"]
+    return run
 
 
 def fork(invoke: Invoke, *arguments: object) -> dict[str, Any]:
