@@ -158,10 +158,20 @@ def remove_procedure(name: str) -> tuple[int, ...]:
     """Remove a procedure with all of its versions; return their numbers.
 
     Raises:
-        InputError: There is none, or it can't be removed.
+        InputError: There is none, or a version was named.
+        StorageError: It can't be removed.
     """
-    numbers = versions_of(find_procedure(name).procedure.name)
-    shutil.rmtree(_folder(name))
+    found = find_procedure(name)
+    if found.procedure.name != name:
+        raise InputError(
+            f"{name} is one version, and versions are kept.",
+            f"Name the procedure to remove all of it: {found.procedure.name}",
+        )
+    numbers = versions_of(name)
+    try:
+        shutil.rmtree(_folder(name))
+    except OSError as error:
+        raise storage_error(_folder(name), 0, error) from None
     return numbers
 
 

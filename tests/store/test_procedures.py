@@ -78,6 +78,14 @@ def test_they_are_listed_by_name_and_removed() -> None:
     assert [each.reference for each in list_procedures()] == ["b@1"]
 
 
+def test_a_single_version_is_not_removed_and_neither_are_the_others() -> None:
+    save_procedure(procedure("one"))
+    save_procedure(procedure("two"))
+    with pytest.raises(InputError, match=r"report@1 is one version"):
+        remove_procedure("report@1")
+    assert versions_of("report") == (1, 2)
+
+
 @pytest.mark.parametrize(
     ("reference", "problem"),
     [
