@@ -29,6 +29,7 @@ MADE_IN_A_CALL = {
     "evals.checks": "a number or a text of who runs the evaluation",
     "host.bounded_work": "anybody's patterns, in a process that is ended in time",
     "memory.graph_rows": "a name, escaped; the others are held by `_RULES`",
+    "plan.procedure": "a parameter's text, escaped",
     "plan.regular_expression": "only compiled, or asked about one character",
     "quoting": "a mark, which is small letters alone",
     "tasks.planner.program_forms": "the name of an item, escaped",

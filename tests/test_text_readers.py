@@ -166,6 +166,7 @@ HAS_NO_READER = {
     "models.llama.grammar_rules": "builds rules; its expression is tried with all others",
     "evals.cases": "tries a pattern and a file's name, of bounded length",
     "cli.command": "the package's own help",
+    "cli.procedure": "the value of an option",
     "cli.runs": "an option's value",
     "toolsets.mcp.connection": "looks for two sentences in an error",
     "host.bounded_office": "runs in a process that is ended in time",

@@ -203,6 +203,17 @@ class PausedForm:
 
     async def _open(self, questions: tuple[Question, ...]) -> PersonForm | None:
         """Pause the flow run with a form; None if it isn't Running: it is being cancelled, say."""
+        made: list[PersonForm] = []
+        try:
+            return await self._put_form(questions, made)
+        except asyncio.CancelledError:
+            for form in made:  # A command has answered what it asks.
+                await self._close(form)
+            raise
+
+    async def _put_form(
+        self, questions: tuple[Question, ...], made: list[PersonForm]
+    ) -> PersonForm | None:
         async with get_client() as client:
             state = (await client.read_flow_run(self.desk.flow_run.id)).state
             if state is None or not state.is_running():
@@ -212,6 +223,7 @@ class PausedForm:
                     await self.desk.put(client, open_form, questions)
                 return open_form
             form = self.desk.new_form(questions, suspended=False)
+            made.append(form)
             message = str(RunWaitingError(self.desk.run.run_id, questions))
             if await report(client, self.desk.flow_run.id, form_state(form, message)) is None:
                 forget_form(self.desk.run, form)

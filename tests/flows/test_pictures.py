@@ -152,7 +152,8 @@ def test_a_resumed_run_shows_what_it_was_given_and_asks_nothing_twice() -> None:
 
     def refusing(asked: Asked) -> Reply:
         if texts(asked)[-1].endswith("S2"):
-            return Reply(status=401, error={"message": "no"})
+            # Of this step alone: a refused key would be the other step's, too.
+            return Reply(status=400, error={"message": "no"})
         return works(asked)
 
     with serving(refusing) as server:

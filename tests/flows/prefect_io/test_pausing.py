@@ -22,6 +22,7 @@ from prefect_swarm.flows.control import AskPerson, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.prefect_io import suspend as pausing
 from prefect_swarm.flows.prefect_io.form import stored_forms
+from prefect_swarm.flows.prefect_io.form_service import FormDesk
 from prefect_swarm.flows.python import swarm as swarm_in_python
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
@@ -290,6 +291,19 @@ def test_an_answer_of_a_command_closes_the_form() -> None:
     assert (state.name, answers_of(state)) == ("Completed", {"plan": ("approved", "command")})
     assert state.state_details.flow_run_id is not None
     assert stored_forms(folder_of(state.state_details.flow_run_id)) == ()
+
+
+def test_an_answer_of_a_command_closes_a_form_that_is_being_put(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put = FormDesk.put
+
+    async def never_done(*given: Any) -> None:
+        await put(*given)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(FormDesk, "put", never_done)
+    test_an_answer_of_a_command_closes_the_form()
 
 
 def test_of_two_answers_the_first_counts(script: Script) -> None:
