@@ -209,6 +209,12 @@ class UncertainCallError(SwarmError):
     category = Category.INFRASTRUCTURE
 
 
+class CallError(SwarmError):
+    """A call that a plan makes itself failed, or can't be made."""
+
+    category = Category.LOGIC
+
+
 class MemoryStoreError(SwarmError):
     """The memory can't be opened, read or written; what ran is not affected."""
 

@@ -45,6 +45,9 @@ _DIFF_CHARS = 2000
 _NO_MODEL = Decision(
     action="FAIL", rule="collect", reason="no model made it: another attempt would be the same"
 )
+_NOT_AGAIN = Decision(
+    action="FAIL", rule="call", reason="a call that may have been made is not made again by itself"
+)
 _NOT_DRAWN = (BudgetExceededError, ApprovalNeededError)
 
 
@@ -141,6 +144,10 @@ class Attempts:
         if record.step.collect is not None:
             states = self._edges(record)
             return [await collect_candidate(self.context, self._candidates, record, launch, states)]
+        if record.step.call is not None:
+            request = attempt_request(self.context, record, launch, None)
+            self.context.ledger.take_over(request)
+            return [await self._candidate(record, request, f"attempt {launch.attempt}")]
         best_of = record.step.best_of if decision is None else None
         judge = best_of.judge if best_of else None
         number = decision.samples if decision else best_of.samples if best_of else 1
@@ -256,7 +263,8 @@ class Attempts:
             ref = await self._store_output(launch.step, best.artifact)
             record.succeed(attempt, best.artifact, ref, task_runs)
             return AttemptFinished(launch.step, "succeeded")
-        decision = _NO_MODEL if record.step.collect else self._route(record, attempt)
+        final = _NO_MODEL if record.step.collect else _NOT_AGAIN if record.step.call else None
+        decision = final or self._route(record, attempt)
         self._emit_decision(launch, decision)
         record.fail(attempt, decision, best.artifact, best.progress, task_runs)
         if best.category is Category.TRUNCATED:
@@ -264,7 +272,7 @@ class Attempts:
         if decision.tier is not None:
             asks = decision.action == "ASK"
             return AttemptFinished(launch.step, "retry", decision.tier, asks)
-        is_skip = decision.action == "SKIP" or (decision is _NO_MODEL and record.step.optional)
+        is_skip = decision.action == "SKIP" or (final is not None and record.step.optional)
         return AttemptFinished(launch.step, "skipped" if is_skip else "failed")
 
     async def _store_output(self, step: str, artifact: str) -> str:

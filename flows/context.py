@@ -199,6 +199,11 @@ class RunContext:
         outputs = (output for name in step.upstream for output in self.outputs_of(name))
         return (*inputs, *item, *outputs)
 
+    def outputs_read(self, step: CompiledStep) -> tuple[StepOutput, ...]:
+        """Return the whole outputs of the steps that a step depends on, lists among them."""
+        records = (self.records[name] for name in step.upstream)
+        return tuple(record.output for record in records if record.output is not None)
+
     def outputs_of(self, name: str) -> Iterator[StepOutput]:
         """Yield what a step that needs another one reads of it: each instance, or its output."""
         for record in self.read_of(name):

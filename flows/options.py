@@ -29,6 +29,7 @@ __all__ = [
     "SwarmOptions",
     "TierOptions",
     "changed_options",
+    "check_not_undone",
     "checked_options",
     "goes_on",
     "steps_to_begin_again",
@@ -417,6 +418,20 @@ def goes_on(result: SwarmResult, *, retry_failed: bool, changes: Mapping[str, An
             "Add --retry-failed to retry the failed steps.",
         )
     return bool(changes)
+
+
+def check_not_undone(result: SwarmResult) -> None:
+    """Refuse to go on with a run whose steps were undone: their outputs speak of what is gone.
+
+    Raises:
+        InputError: Something was undone.
+    """
+    if undone := [each.step for each in result.undone if not each.problem]:
+        raise InputError(
+            f"What {', '.join(undone)} of run {result.run_id} did was undone, so the run doesn't "
+            "go on.",
+            "Begin a new run of the same plan: prefect-swarm run --plan FILE, or --procedure NAME.",
+        )
 
 
 def steps_to_begin_again(

@@ -87,7 +87,7 @@ def _readers(
         names = tuple(dict.fromkeys((*found, *own)))
         if step.plan:
             yield from _readers(step.plan, names, every)
-        elif not step.collect:
+        elif not (step.collect or step.call):
             yield step, names
 
 

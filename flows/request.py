@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ..inputs.pictures import has_pictures
+from ..plan.call import PlannedCall, filled_call
+from ..plan.compile import CompiledStep
 from ..plan.output import StepOutput
 from ..plan.schedule_events import Launch
 from ..plan.task_ir import Tier
@@ -98,10 +100,20 @@ def attempt_request(
         output=step.output.kind,
         output_requirements=output_requirements(step.output),
         tools=step.tools,
+        call=_call(context, step),
         grammar=form_grammar(step.output),
         output_schema=json.dumps(schema, sort_keys=True) if schema else "",
         **dict(limits.model_copy(update=changes)),
     )
+
+
+def _call(context: RunContext, step: CompiledStep) -> PlannedCall | None:
+    """Return the call that a step is, with the values that its arguments name.
+
+    Raises:
+        CallError: There is no such value.
+    """
+    return filled_call(step.call, context.outputs_read(step), step.about) if step.call else None
 
 
 def _remarks(record: StepState, decision: Decision | None, limit: int) -> tuple[Quote, ...]:

@@ -44,6 +44,7 @@ from .fork import FinishedWork, ForkSource, finished_work, plan_at_turn, taken_b
 from .options import (
     SwarmOptions,
     changed_options,
+    check_not_undone,
     goes_on,
     steps_to_begin_again,
     stored_options,
@@ -231,6 +232,7 @@ async def resume(
             if (result := _result(run)) is not None:
                 if not goes_on(result, retry_failed=retry_failed, changes=changes):
                     return result
+                check_not_undone(result)
                 again = steps_to_begin_again(result, retry_failed=retry_failed, changes=changes)
                 run.begin_again(result, again)
             before = flow_run.parameters

@@ -32,7 +32,7 @@ from ..store.events import FinishedEvent, PlannedEvent
 from ..store.losses import lost_of, lost_words
 from ..store.protocol import PlanRecord, RunStore
 from ..store.question import RunWaitingError
-from ..store.result import Cost, Recall, SwarmResult
+from ..store.result import Cost, Recall, SwarmResult, Undone
 from ..store.step import StepState
 from ..tasks.context import task_context
 from ..tasks.planner.task import Planned
@@ -89,6 +89,7 @@ from .stored_plan import (
 )
 from .timing import NotedTime, stopped_among, time_of_run
 from .turns import Turns
+from .undo import undo_steps, undone_words
 
 __all__ = ["Run"]
 
@@ -134,6 +135,7 @@ class Run:
     _turns: Turns | None = field(init=False, default=None)
     _before_turns: TaskIR = field(init=False)
     _pages: RunPages | None = field(init=False, default=None)
+    _undone: tuple[Undone, ...] = field(init=False, default=())
     _ending: NotedTime = field(init=False, default_factory=NotedTime)
 
     async def to_result(self) -> SwarmResult:
@@ -150,6 +152,8 @@ class Run:
                 await self.compile()
                 status = await self.drive()
                 if status != "edited":
+                    if status != "completed":
+                        await self.undo()
                     return await self.finish(status, await self.answer())
 
     @asynccontextmanager
@@ -359,6 +363,15 @@ class Run:
             await self._close_pages(None)
         return status
 
+    async def undo(self) -> None:
+        """Undo what steps did that name how.
+
+        Raises:
+            RunWaitingError: It is left until a person has answered.
+        """
+        async with self._shown_if_left():
+            self._undone = await undo_steps(self.context)
+
     async def answer(self) -> RunAnswer:
         """Have the answer made of the outputs that no other step read."""
         context = self.context
@@ -449,7 +462,8 @@ class Run:
             *failed,
             self._turn_problem,
             answer.trouble,
-            advice if stopped else "",
+            undone_words(self._undone),
+            advice if stopped and not self._undone else "",
         ]
         return excerpt(" ".join(filter(None, parts)), 2000)
 
@@ -498,6 +512,7 @@ class Run:
             recall=self.recalled,
             taught=taught,
             problem=problem,
+            undone=self._undone,
         )
 
     def _warn_of_unstored(self) -> None:

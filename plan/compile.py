@@ -14,6 +14,7 @@ from ..data_types import Finite, Frozen
 from ..errors import PlanError
 from ..inputs.contents import named_problem
 from .bounds import extent_problem
+from .call import PlannedCall, call_words
 from .collect import collected_output
 from .conditions import Condition
 from .gate_names import select_gates
@@ -133,6 +134,8 @@ class CompiledStep:
         best_of: How its first attempt is made of samples; None for a single answer.
         planned_instructions: The planner's, where the memory has chosen other ones.
         pool: The work pool on which its members are done; "" for here.
+        call: The call that is made in place of its agent; None for a step of an agent.
+        undo: The call that undoes what it did; None where nothing does.
     """
 
     id: str
@@ -175,6 +178,8 @@ class CompiledStep:
     best_of: CompiledBestOf | None = None
     planned_instructions: str = ""
     pool: str = ""
+    call: PlannedCall | None = None
+    undo: PlannedCall | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -191,7 +196,7 @@ class CompiledStep:
     def is_root(self) -> bool:
         """Whether it is one request to a model that waits for nothing."""
         waits = self.upstream or self.waits_for or self.follows or self.when
-        return not (waits or self.is_group or self.collect or self.best_of)
+        return not (waits or self.is_group or self.collect or self.call or self.best_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,14 +332,14 @@ class _Compiler:
         waits_for = [name for name in needs_of(step) if name not in step.depends_on]
         made = CompiledStep(
             id=step.id,
-            agent=step.agent,
+            agent=f"{step.call.toolset}.{step.call.tool}" if step.call else step.agent,
             instructions="\n".join([agent.system_prompt, *self.rules]) if agent else "",
-            prompt=step.prompt,
+            prompt=call_words(step.call) if step.call else step.prompt,
             tier=agent.tier if agent else "worker",
             max_tier=self.plan.escalation.max_tier,
             upstream=step.depends_on,
             output=output,
-            gates=select_gates(output, step.gates, self.defaults.gates.get(output.kind)),
+            gates=self._gates(step, output),
             timeout_s=step.timeout_s,
             max_attempts=self.plan.escalation.max_attempts or self.defaults.max_attempts,
             optional=step.optional,
@@ -342,11 +347,13 @@ class _Compiler:
             model=step.model,
             settings=step.settings,
             inputs=step.inputs,
-            tools=agent.tools if agent else (),
+            tools=_toolsets(step, agent),
             approval=step.approval,
             review=compile_review(step.review, agents, self.rules),
             best_of=compile_best_of(step.best_of, agents, self.rules),
             pool=step.pool or "",
+            call=step.call,
+            undo=step.undo,
         )
         if not (step.when or step.for_each or step.repeat or step.collect):
             return made
@@ -362,6 +369,12 @@ class _Compiler:
             collect=step.collect,
         )
 
+    def _gates(self, step: Step, output: Output) -> tuple[str, ...]:
+        if step.call is not None:
+            # A tool may return nothing, and what a person asks of a model's texts isn't about it.
+            return select_gates(output, step.gates or (), ())
+        return select_gates(output, step.gates, self.defaults.gates.get(output.kind))
+
     def _with_plan(
         self, made: CompiledStep, plan: InnerPlan, agents: Mapping[str, Agent], prefix: str
     ) -> CompiledStep:
@@ -373,6 +386,13 @@ class _Compiler:
         steps = self.compile(plan.steps, {**agents, **own}, priorities, prefix)
         final = plan.final_step or final_step(plan.steps) or plan.steps[-1].id
         return replace(made, plan=steps, final=final, gates=())
+
+
+def _toolsets(step: Step, agent: Agent | None) -> tuple[str, ...]:
+    """Return the toolsets that a step works with."""
+    if step.call is not None:
+        return (step.call.toolset,)
+    return agent.tools if agent else ()
 
 
 def _check_inputs(steps: Iterable[Step], inputs: Collection[str]) -> None:
@@ -399,6 +419,14 @@ def _check_toolsets(
                     "Configure it (--mcp FILE, --documents FOLDER), or correct its name.",
                 )
     for step in steps:
+        for call in filter(None, (step.call, step.undo)):
+            if call.toolset not in toolsets:
+                has = f"There are {', '.join(sorted(toolsets))}." if toolsets else "There are none."
+                raise PlanError(
+                    f"The plan breaks a rule: step {step.id} calls {call.tool} of the toolset "
+                    f"{call.toolset!r}, which this run doesn't have. {has}",
+                    "Configure it (--mcp FILE), or correct its name.",
+                )
         if step.plan:
             _check_toolsets(step.plan.agents, step.plan.steps, toolsets)
 
@@ -472,6 +500,8 @@ _LATER_FIELDS: Mapping[str, object] = {
     "review": None,
     "best_of": None,
     "pool": "",
+    "call": None,
+    "undo": None,
 }
 """Fields that plans of earlier versions didn't have, and what each is where it says nothing."""
 

@@ -105,6 +105,8 @@ def _work(step: CompiledStep, instructions: str) -> dict[str, Any]:
         work["repeat"] = step.repeat.model_dump(mode="json")
     if step.collect is not None:
         work["collect"] = step.collect
+    if step.call is not None:
+        work["call"] = step.call.model_dump(mode="json", exclude_unset=True)
     if step.plan:
         work["plan"] = [_inner(inner) for inner in step.plan]
         work["final"] = step.final

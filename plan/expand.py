@@ -163,7 +163,7 @@ def _finished(step: CompiledStep, *, quotes_item: bool) -> CompiledStep:
         elif not item.trusted and step.inputs is None:
             # What has its items from somewhere doesn't read the plan's inputs as one without needs.
             step = replace(step, inputs=())
-    if step.is_group or step.collect:
+    if step.is_group or step.collect or step.call:
         return step
     prompt = written(step.prompt, item, step.index, step.round)
     is_quoted = prompt.quotes_item and (quotes_item or bool(fields_in(step.prompt)))

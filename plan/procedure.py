@@ -42,10 +42,13 @@ ParameterValue = str | int | float | bool
 _PARAMETER = r"[a-z][a-z0-9_]{0,39}"
 _PLACE = re.compile(rf"\{{param\.({_PARAMETER})\}}")
 _AROUND_PLACES = re.compile(rf"(\{{param\.{_PARAMETER}\}})")
-_FILLED = frozenset(
-    {"objective", "prompt", "system_prompt", "constraints", "assumptions", "definition_of_done"}
-    | {"items"}
-)
+_Part = Literal["prompt", "argument", ""]
+"""What a text of a plan is: a prompt, an argument of a call, or something without places."""
+_FILLED: Mapping[str, _Part] = {
+    **dict.fromkeys(("objective", "prompt", "system_prompt", "constraints"), "prompt"),
+    **dict.fromkeys(("assumptions", "definition_of_done", "items"), "prompt"),
+    "arguments": "argument",
+}
 """The fields of a plan whose texts may have places."""
 _ALLOWED: Mapping[ParameterType, tuple[type, ...]] = {
     "text": (str,),
@@ -110,7 +113,7 @@ class Procedure(PlanPart):
         if elsewhere:
             raise ValueError(
                 f"{elsewhere[0]} stands where no value is filled in; places may stand in an "
-                "objective, prompts, items, constraints and definitions of done"
+                "objective, prompts, items, constraints, definitions of done and arguments of calls"
             )
         if unknown := [name for name in places if name not in self.parameters]:
             raise ValueError(f"{{param.{unknown[0]}}} is no parameter")
@@ -163,9 +166,9 @@ def places_in(plan: TaskIR) -> tuple[tuple[str, ...], tuple[str, ...]]:
     found: dict[str, None] = {}
     elsewhere: list[str] = []
 
-    def look(text: str, is_filled: bool) -> str:
+    def look(text: str, part: _Part) -> str:
         for place in _PLACE.finditer(text):
-            if is_filled:
+            if part:
                 found[place[1]] = None
             else:
                 elsewhere.append(place[0])
@@ -215,8 +218,15 @@ def fill_in(
             raise InputError(f"The parameter {name}: {error}.", "Give another value.") from None
         values[name] = value
 
-    def write(text: str, is_filled: bool) -> str:
-        return _PLACE.sub(lambda place: _words(values[place[1]]), text) if is_filled else text
+    def write(text: str, part: _Part) -> ParameterValue:
+        if part == "prompt":
+            return _PLACE.sub(lambda place: _words(values[place[1]]), text)
+        if part == "argument":
+            # No model reads it: a value by itself stays what it is, a number or a text.
+            if (whole := _PLACE.fullmatch(text)) is not None:
+                return values[whole[1]]
+            return _PLACE.sub(lambda place: _plain(values[place[1]]), text)
+        return text
 
     return parse_plan(_rewritten(procedure.plan, write), rules)
 
@@ -241,8 +251,8 @@ def make_places(
     words = {name: _whole(values[name]) for name in order}
     found: dict[str, list[str]] = {name: [] for name in values}
 
-    def write(text: str, is_filled: bool) -> str:
-        if not is_filled:
+    def write(text: str, part: _Part) -> str:
+        if not part:
             return text
         changed = text
         for name, word in words.items():
@@ -257,26 +267,29 @@ def make_places(
     return parse_plan(_rewritten(plan, write)), found
 
 
-def _rewritten(plan: TaskIR, write: Callable[[str, bool], str]) -> dict[str, Any]:
-    """Return a plan's data with each text as `write` has it, which learns whether it is filled in.
+def _rewritten(plan: TaskIR, write: Callable[[str, _Part], ParameterValue]) -> dict[str, Any]:
+    """Return a plan's data with each text as `write` has it, which learns what the text is.
 
     The inputs stay: their names may be those of fields.
     """
     data = plan.model_dump(mode="json", exclude_unset=True, by_alias=True, exclude={"inputs"})
-    changed = _mapped(data, write, is_filled=False)
+    changed = _mapped(data, write, "")
     return {**changed, "inputs": plan.inputs} if plan.inputs else changed
 
 
-def _mapped(value: object, write: Callable[[str, bool], str], *, is_filled: bool) -> Any:
+def _mapped(value: object, write: Callable[[str, _Part], ParameterValue], part: _Part) -> Any:
     if isinstance(value, str):
-        return write(value, is_filled)
+        return write(value, part)
     if isinstance(value, dict):
         return {
-            write(key, False): _mapped(each, write, is_filled=key in _FILLED)
+            # Fields of an argument may have the names of fields of the plan.
+            write(key, ""): _mapped(
+                each, write, part if part == "argument" else _FILLED.get(key, "")
+            )
             for key, each in cast("dict[str, object]", value).items()
         }
     if isinstance(value, list):
-        return [_mapped(each, write, is_filled=is_filled) for each in cast("list[object]", value)]
+        return [_mapped(each, write, part) for each in cast("list[object]", value)]
     return value
 
 
@@ -285,8 +298,12 @@ def _whole(value: str) -> re.Pattern[str]:
     return re.compile(rf"“(?:{re.escape(value)})”|(?<!\w){re.escape(value)}(?!\w)")
 
 
+def _plain(value: ParameterValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _words(value: ParameterValue) -> str:
-    return in_marks(value) if isinstance(value, str) else json.dumps(value)
+    return in_marks(value) if isinstance(value, str) else _plain(value)
 
 
 def read_value(text: str, parameter: Parameter) -> ParameterValue:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from ..text import one_line, plural
+from .call import call_words
 from .compile import CompiledStep
 from .conditions import describe_condition
 from .program import ForEach, Repeat
@@ -44,12 +45,20 @@ def _words(step: CompiledStep, most: int) -> Iterator[str]:
         yield f"on the work pool {step.pool}"
     if step.collect is not None:
         yield f"joined without a model: {step.collect}"
+    yield from _calls(step, most)
     if (best_of := step.best_of) is not None:
         judge = f"{best_of.judge.agent} chooses" if best_of.judge else "the gates choose"
         yield f"best of {best_of.samples} samples, {judge}"
     if (review := step.review) is not None:
         votes = plural(review.votes, "vote")
         yield f"reviewed by {review.reviewer.agent}: {review.needed} of {votes} have to accept"
+
+
+def _calls(step: CompiledStep, most: int) -> Iterator[str]:
+    if step.call is not None:
+        yield f"a call without a model: {call_words(step.call, most)}"
+    if step.undo is not None:
+        yield f"undone by {call_words(step.undo, most)}"
 
 
 def _items(for_each: ForEach, most: int) -> str:

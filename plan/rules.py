@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..inputs.contents import named_problem
 from ..text import one_line
+from .call import PlannedCall, names_item, outputs_in
 from .collect import collected_output_problem
 from .conditions import Condition, parts_of, steps_of
 from .items import MOST_ITEMS, is_pattern
@@ -182,7 +183,8 @@ def _check_work(step: Step, name: str, scope: _Scope) -> None:
             f"step {name} has the pool {step.pool!r} and is inside another step; name the pool in "
             "the outermost one"
         )
-    if step.plan or step.collect:
+    _check_calls(step, name, scope)
+    if step.plan or step.collect or step.call:
         _check_without_agent(step, name)
         return
     if step.agent not in scope.agents:
@@ -209,11 +211,41 @@ def _check_reviewers(step: Step, name: str, agents: Mapping[str, Agent]) -> None
             )
 
 
+def _check_calls(step: Step, name: str, scope: _Scope) -> None:
+    """Refuse calls whose arguments name what isn't there, and an undo of what doesn't act."""
+    may_act = step.call is not None or (
+        step.agent in scope.agents and bool(scope.agents[step.agent].tools)
+    )
+    if step.undo and not may_act:
+        raise ValueError(f"step {name} has undo, but neither a call nor an agent with tools")
+    read = {"call": step.depends_on, "undo": (*step.depends_on, step.id)}
+    for field, call in (("call", step.call), ("undo", step.undo)):
+        if call is None:
+            continue
+        if unread := [each for each in outputs_in(call) if each not in read[field]]:
+            raise ValueError(
+                f"step {name} has {field} with the output of {unread[0]} in its arguments, and "
+                "doesn't depend on it"
+            )
+        if names_item(call) and not (step.for_each or scope.item):
+            raise ValueError(f"step {name} has {field} with a value of an item, and has no items")
+        _check_toolset_of(call, name, scope.rules.toolsets)
+
+
+def _check_toolset_of(call: PlannedCall, name: str, known: frozenset[str] | None) -> None:
+    if known is not None and call.toolset not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise ValueError(
+            f"step {name} calls {call.tool} of an unknown toolset {call.toolset!r}; there are "
+            f"{names}"
+        )
+
+
 def _check_without_agent(step: Step, name: str) -> None:
-    what = "plan" if step.plan else "collect"
-    others = _OF_OUTPUTS if step.plan else ("repeat", "for_each")
+    what = "plan" if step.plan else "collect" if step.collect else "call"
+    others = {"plan": _OF_OUTPUTS, "collect": ("repeat", "for_each"), "call": ("repeat", "inputs")}
     inner = (*_OF_AGENTS, *_OF_OUTPUTS)
-    for field in ("collect", "agent", "prompt", *_OF_AGENTS, *others):
+    for field in ("collect", "call", "agent", "prompt", *_OF_AGENTS, *others[what]):
         value = getattr(step, field)
         if field != what and value and value != Step.model_fields[field].default:
             inside = "; it belongs to a step inside" if step.plan and field in inner else ""

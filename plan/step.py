@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from ..untrusted.json_text import STEP_ID
+from .call import PlannedCall
 from .conditions import Condition, steps_of
 from .output import Output, PlanPart, Text, Texts, as_tuple
 from .program import BestOf, Collect, ForEach, Repeat, Review
@@ -136,6 +137,14 @@ class Step(PlanPart):
     best_of: BestOf | None = Field(
         default=None, description="How many samples are drawn, and who chooses."
     )
+    call: PlannedCall | None = Field(
+        default=None,
+        description="A call of a tool that is made in place of its agent, without a model.",
+    )
+    undo: PlannedCall | None = Field(
+        default=None,
+        description="The call that undoes what it did, made where the run fails for good.",
+    )
     pool: PoolName | None = Field(
         default=None,
         description="The work pool on which its members are done, as a flow run of their own; "
@@ -144,7 +153,7 @@ class Step(PlanPart):
 
     @model_validator(mode="after")
     def _somebody_does_it(self) -> Self:
-        if self.plan is None and self.collect is None:
+        if self.plan is None and self.collect is None and self.call is None:
             for name in ("agent", "prompt"):
                 if not getattr(self, name):
                     raise ValueError(f"it has no {name}")

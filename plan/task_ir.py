@@ -136,7 +136,7 @@ class TaskIR(PlanPart):
     constraints: Texts = Field(default=(), description="What every agent has to keep to.")
     assumptions: Texts = Field(default=(), description="What every agent may take for granted.")
     agents: Annotated[tuple[Agent, ...], BeforeValidator(as_tuple)] = Field(
-        min_length=1, description="Who does the steps; names are distinct."
+        default=(), description="Who does the steps; names are distinct."
     )
     steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(
         min_length=1, description="What is done, each step after those that it needs."

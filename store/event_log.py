@@ -51,6 +51,7 @@ from .events import (
     TextEvent,
     ToolEvent,
     TurnEvent,
+    UndoneEvent,
     WaitEvent,
 )
 from .protocol import EventFeed, EventWriter
@@ -93,6 +94,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | TextEvent
         | ToolEvent
         | TurnEvent
+        | UndoneEvent
         | WaitEvent,
         Discriminator("kind"),
     ]

@@ -30,6 +30,7 @@ from .events import (
     RunEvent,
     StartedEvent,
     TurnEvent,
+    UndoneEvent,
     WaitEvent,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "part_words",
     "planned_lines",
     "turn_words",
+    "undone_words",
 ]
 
 
@@ -117,8 +119,8 @@ def _words(event: RunEvent, state: LogState) -> str | None:
             return f"Plan of {steps}, {roots} of them can start immediately"
         case ExpandedEvent():
             return _expanded(event)
-        case PartEvent():
-            return part_words(event)
+        case PartEvent() | UndoneEvent():
+            return _elsewhere(event)
         case TurnEvent():
             return f"Turn {event.number_of_turn} of the orchestrator: {turn_words(event)}"
         case StartedEvent():
@@ -153,6 +155,18 @@ def _expanded(event: ExpandedEvent) -> str:
     first = ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]}"
     words = f"{event.step}: {plural(len(names), 'member')}{f', {first}' if names else ''}"
     return f"{words} ({event.note})" if event.note else words
+
+
+def _elsewhere(event: PartEvent | UndoneEvent) -> str:
+    if isinstance(event, PartEvent):
+        return part_words(event)
+    return f"{event.step} is {undone_words(event)}"
+
+
+def undone_words(event: UndoneEvent) -> str:
+    """Write whether what a step did was undone, and by which call."""
+    call = one_line(event.call, _WHY)
+    return f"not undone by {call}: {event.problem}" if event.problem else f"undone by {call}"
 
 
 def part_words(event: PartEvent) -> str:

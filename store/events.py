@@ -44,6 +44,7 @@ __all__ = [
     "TextEvent",
     "ToolEvent",
     "TurnEvent",
+    "UndoneEvent",
     "WaitEvent",
     "null_sink",
 ]
@@ -225,6 +226,14 @@ class StartedEvent(RunEvent, frozen=True):
 
     kind: Literal["started"] = "started"
     tier: str = ""
+
+
+class UndoneEvent(RunEvent, frozen=True):
+    """What a step did was undone, since the run failed; `problem` if it could not be."""
+
+    kind: Literal["undone"] = "undone"
+    call: str = ""
+    problem: str = ""
 
 
 class WaitEvent(RunEvent, frozen=True):

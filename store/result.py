@@ -40,6 +40,7 @@ __all__ = [
     "Recall",
     "RunFailedError",
     "SwarmResult",
+    "Undone",
 ]
 
 
@@ -166,6 +167,19 @@ class Recall(Frozen):
     note: str = ""
 
 
+class Undone(Frozen):
+    """A step that acted in a run that failed: the call that undid it.
+
+    Attributes:
+        call: The call, with its arguments.
+        problem: Why what the step did is there still, or may be; "" if it was undone.
+    """
+
+    step: str
+    call: str
+    problem: str = ""
+
+
 class SwarmResult(Frozen):
     """A finished run; `unfinished` is one that was left early, which has pages and no result."""
 
@@ -188,6 +202,9 @@ class SwarmResult(Frozen):
     recall: Recall | None = Field(default=None, description="None if the run had no memory.")
     taught: tuple[str, ...] = Field(default=(), description="What the memory learned from it.")
     problem: str = Field(default="", description="Why the run is not `completed`.")
+    undone: tuple[Undone, ...] = Field(
+        default=(), description="The steps that acted, where the run failed and they have an undo."
+    )
     output: Any = Field(
         default=None,
         exclude=True,

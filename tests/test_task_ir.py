@@ -140,7 +140,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "agents.0.tier: Input should be 'worker', 'coder' or 'architect' (got 'boss')",
     ),
     "an empty plan": (plan() | {"steps": []}, "steps: Tuple should have at least 1 item"),
-    "a plan without agents": (plan(agents=[]), "agents: Tuple should have at least 1 item"),
+    "a plan without agents": (plan(agents=[]), "step S1 is assigned to an unknown agent 'Ann'"),
     "a timeout of nothing": (plan(step(1, timeout_s=0)), "step S1.timeout_s: Input should be gr"),
     "an endless timeout": (
         plan(step(1, timeout_s=float("inf"))),

@@ -116,6 +116,7 @@ class JournaledCalls:
     _wishes: dict[CallKey, WantedCall] = field(
         init=False, default_factory=dict[CallKey, WantedCall]
     )
+    _results: dict[int, Committed] = field(init=False, default_factory=dict[int, Committed])
     _making: int = field(init=False, default=0)
     _made: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _elicited: list[Question] = field(init=False, default_factory=list[Question])
@@ -148,6 +149,11 @@ class JournaledCalls:
     def left_out(self) -> LeftOut:
         """What the model isn't sent of its conversation."""
         return self.compactions[-1].left_out if self.compactions else LeftOut()
+
+    def result_of(self, number: int) -> Committed | None:
+        """Return what a call came to, by its number; None if it isn't over, or wasn't made."""
+        before = {key.ordinal: each for key, each in self._before.committed.items()}
+        return self._results.get(number) or before.get(number)
 
     def compact(self, entry: Compacted) -> None:
         """Write down what the model is sent less of, before it is sent it.
@@ -339,6 +345,7 @@ class JournaledCalls:
             pictures=pictures,
             seconds=self.clock() - started,
         )
+        self._results[key.ordinal] = ended
         try:
             self.journal.write(ended)
         except StorageError as error:

@@ -36,6 +36,7 @@ __all__ = [
     "last_call_keys",
     "read_entries",
     "state_of",
+    "steps_begun",
     "stored_answers",
     "tools_astray",
 ]
@@ -369,6 +370,17 @@ def _unknown(error: RunDamagedError) -> UncertainCallError:
         f"{error.problem} So nobody knows which calls of tools were made.",
         "Make it readable; or, if none of its calls must be known, remove it and resume.",
     )
+
+
+def steps_begun(run: RunStore) -> frozenset[str]:
+    """Return the ids of the steps that have begun a call which must not be made twice.
+
+    Raises:
+        RunDamagedError: The journals can't be listed.
+    """
+    names = (_attempt_of(name)[0] for name in run.call_journals("begun"))
+    # What stands behind a hyphen counts how often the step was begun.
+    return frozenset(name.partition("-")[0] for name in names)
 
 
 def stored_answers(run: RunStore, key: str) -> int:

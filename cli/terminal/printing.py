@@ -30,7 +30,7 @@ from ...report.page import (
     words_of,
 )
 from ...store.event_log import to_line
-from ...store.event_wording import TURN_CAUSES, part_words, turn_words
+from ...store.event_wording import TURN_CAUSES, part_words, turn_words, undone_words
 from ...store.events import (
     AnsweredEvent,
     AskedEvent,
@@ -53,6 +53,7 @@ from ...store.events import (
     TextEvent,
     ToolEvent,
     TurnEvent,
+    UndoneEvent,
     WaitEvent,
 )
 from ...text import dollars, escaped, one_line, plural, visible
@@ -265,6 +266,8 @@ def _words_of_run(event: RunEvent) -> str:
             return f"{members} ({event.note})" if event.note else members
         case PartEvent():
             return part_words(event)
+        case UndoneEvent():
+            return undone_words(event)
         case PlannedEvent():
             return plural(len(event.steps), "step")
         case SpentEvent():

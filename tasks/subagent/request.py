@@ -12,6 +12,7 @@ from ...data_types import Frozen
 from ...errors import Category, UnavailableError
 from ...inputs.pictures import Picture, parts_of
 from ...metrics.clock import Stretch
+from ...plan.call import PlannedCall
 from ...plan.ids import is_step_id
 from ...plan.output import OutputKind, StepOutput
 from ...plan.task_ir import TierName
@@ -166,6 +167,9 @@ class SubagentRequest(CallLimits):
         default=(), description="What else its gates will look at."
     )
     tools: tuple[str, ...] = Field(default=(), description="Toolsets that it works with.")
+    call: PlannedCall | None = Field(
+        default=None, description="The call that it is, where no model is asked."
+    )
 
     @property
     def looks_around(self) -> bool:
@@ -185,7 +189,7 @@ class SubagentRequest(CallLimits):
         """Return the hash of what is asked, whichever plan it belongs to."""
         # Without tools, or earlier exchanges, it has the hash that it had before there were any.
         without = _NOT_THE_INPUT | {
-            name for name in ("tools", "history") if not getattr(self, name)
+            name for name in ("tools", "history", "call") if not getattr(self, name)
         }
         text = self.model_dump_json(exclude=without)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -32,6 +32,7 @@ from ...models.answers.call_text import calls_in_json
 from ...models.answers.usage import REASONED, UNMADE_CALL, note
 from ...models.request_context import Timer, timed
 from ...models.resolve import local_model, resolve_model
+from ...plan.call import PlannedCall
 from ...plan.ids import steps_above
 from ...quoting import uncopied
 from ...store.attempt import Usage
@@ -42,6 +43,7 @@ from ..context import current_task, unless_won
 from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
 from .answer import extract, joined, refuses, resume_point
 from .asking import ask, own_errors, queue_s_of, settings_of, waits_of
+from .calling import call_loop, made_call
 from .request import SubagentRequest, SubagentResult, UnansweredError, omissions_of, prompt_of
 from .stored_answer import stored_answer
 from .tool_loop import ToolLoop
@@ -113,10 +115,14 @@ def _keep_nothing() -> None:
 
 
 async def answer(request: SubagentRequest) -> SubagentResult:
-    """Ask the request's model, within its time; waits for its provider don't count.
+    """Ask the request's model, within its time, or make the call that it is.
 
-    Whatever goes wrong is in the result.
+    Waits for a provider don't count. Whatever goes wrong is in the result.
     """
+    return await (_called(request, request.call) if request.call else _asked(request))
+
+
+async def _asked(request: SubagentRequest) -> SubagentResult:
     started = run_time()
     model = await resolve_model(request.model, request.tier)
     if request.begun and local_model(model) is None:
@@ -179,6 +185,35 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         # Whatever goes on from here needs all of it as it was written.
         changes |= {"text": whole, "extraction": "whole text, cut off"}
     return result.model_copy(update=changes)
+
+
+async def _called(request: SubagentRequest, call: PlannedCall) -> SubagentResult:
+    """Make the call that a request is; its model is none, and it takes nothing."""
+    started, loop = run_time(), call_loop(request, call)
+    text, failed = "", None
+    try:
+        async with asyncio.timeout(request.timeout_s):
+            with own_errors(loop.model, request):
+                text = await made_call(loop, call)
+    except TimeoutError:
+        failed = StepTimeoutError(
+            f"{request.step} was not over within {request.timeout_s:g} s.", "Raise its timeout_s."
+        )
+    except ApprovalNeededError:
+        raise
+    except SwarmError as error:
+        failed = error
+    await _store(request, loop.messages)
+    return SubagentResult(
+        text=text,
+        extraction="call",
+        model="",
+        started_at=started,
+        ended_at=run_time(),
+        calls=loop.calls,
+        category=failed.category if failed else None,
+        error=str(failed) if failed else "",
+    )
 
 
 def _tool_loop(model: Model, request: SubagentRequest) -> ToolLoop:

@@ -23,7 +23,7 @@ from ...store.attempt import Compaction, ToolCall, Usage
 from ...store.runs import open_run
 from ...toolsets.calls import JournaledCalls
 from ...toolsets.catalogue import Catalogue, ToolsetUse, is_acting
-from ...toolsets.journal import CallJournal
+from ...toolsets.journal import CallJournal, Committed
 from ...toolsets.offered import AttemptTools
 from ...toolsets.policy import AttemptRules, repeats
 from ...toolsets.shown import pictures_in
@@ -83,6 +83,11 @@ class ToolLoop:
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls of tools so far, in their order."""
         return self._journaled.calls_in(self.messages)
+
+    @property
+    def result_of_first(self) -> Committed | None:
+        """What the first call came to, whoever made it; None if it wasn't made."""
+        return self._journaled.result_of(1)
 
     @property
     def compactions(self) -> tuple[Compaction, ...]:

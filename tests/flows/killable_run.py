@@ -35,6 +35,7 @@ from prefect_swarm.store.result import RunFailedError
 from prefect_swarm.store.runs import find_run, store_address
 from prefect_swarm.toolsets.catalogue import marked
 from pydantic import BaseModel
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -197,8 +198,18 @@ class Process:
             self._note("sent", str(letter))
             return f"sent {letter}"
 
+        def take_back(letter: int) -> str:
+            self.moments.at(f"taking back {letter}")
+            self._note("taken_back", str(letter))
+            return f"taken back {letter}"
+
+        def refuse() -> str:
+            raise ToolFailed("the desk is closed")
+
         tools = FunctionToolset[None]()
         tools.add_function(send, metadata=marked(acting=True))
+        tools.add_function(take_back, metadata=marked(acting=True))
+        tools.add_function(refuse)
         return tools
 
 

@@ -11,6 +11,7 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.plan.procedure import (
     Parameter,
     Procedure,
+    check_procedure,
     fill_in,
     make_places,
     parse_procedure,
@@ -154,3 +155,26 @@ def test_what_is_no_procedure_says_what_is_wrong() -> None:
         parse_procedure("purpose: x", "it")
     with pytest.raises(InputError, match="it is not valid YAML: line 1"):
         parse_procedure("{", "it")
+
+
+def test_arguments_of_calls_get_the_values_themselves() -> None:
+    call = {
+        "toolset": "ledger",
+        "tool": "post",
+        "arguments": {
+            "week": "{param.week}",
+            "note": "week {param.week}",
+            "items": ["{param.who}"],
+        },
+    }
+    fields = {
+        "name": "book",
+        "purpose": "Book it",
+        "parameters": {"week": {"type": "integer"}, "who": {}},
+        "plan": {"objective": "Book {param.who}", "steps": [{"id": "S1", "call": call}]},
+    }
+    plan = fill_in(check_procedure(fields, "It"), {"week": 47, "who": 'An "n"'})
+    [step] = plan.steps
+    assert step.call is not None
+    assert step.call.arguments == {"week": 47, "note": "week 47", "items": ['An "n"']}
+    assert plan.objective == "Book “An 'n'”"

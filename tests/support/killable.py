@@ -19,13 +19,13 @@ from prefect_swarm.store.filed_run import FiledRun
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Question
 
-__all__ = ["KILLS", "Ended", "Killable", "Story", "killable", "killed_often", "spread"]
+__all__ = ["FAILED", "KILLS", "Ended", "Killable", "Story", "killable", "killed_often", "spread"]
 
 SCRIPT = Path(__file__).parents[1] / "flows" / "killable_run.py"
 KILLS = int(os.environ.get("KILLS", "30"))
 """How many times each story is killed."""
-KILLED, WAITS = -9, 4
-"""How a process ends that was killed, and that was left waiting for a person."""
+KILLED, WAITS, FAILED = -9, 4, 1
+"""How a process ends that was killed, that was left waiting for a person, and whose run failed."""
 _MOST_PROCESSES = 30
 _FEWER = 7
 
@@ -95,6 +95,7 @@ class Story:
 
     Attributes:
         lost: The most calls of a model that are under way at once.
+        ends: How a process may end.
         kill_at: The moment, by its number or by what it is; 0: it isn't killed.
         killed_at: What the moment was; "" while it isn't killed.
         spared: What is done before anything is killed or counted.
@@ -104,6 +105,7 @@ class Story:
     """
 
     lost: ClassVar[int] = 1
+    ends: ClassVar[tuple[int, ...]] = (0, WAITS, KILLED)
     runs: Killable
     folder: Path
     kill_at: int | str = 0
@@ -153,7 +155,7 @@ class Story:
         self.last = ended.code
         if is_counted:
             self.moments += ended.moments
-        assert ended.code in (0, WAITS, KILLED), f"{order}: {ended.code}, after {self.killed_at}"
+        assert ended.code in self.ends, f"{order}: {ended.code}, after {self.killed_at}"
         if ended.code != KILLED and name is not None:
             self.given[name] = order["verdict"]
         return ended.code == KILLED

@@ -24,6 +24,7 @@ from prefect_swarm.store.events import (
     StartedEvent,
     TextEvent,
     TurnEvent,
+    UndoneEvent,
     WaitEvent,
 )
 from prefect_swarm.store.folder import RunFolder
@@ -51,6 +52,7 @@ run_events: st.SearchStrategy[RunEvent] = st.one_of(
     st.builds(SpentEvent, calls=st.integers(0, 9), cost_usd=st.none() | st.floats(0, 9)),
     st.builds(StartedEvent, step=_words, tier=_words),
     st.builds(TurnEvent, number_of_turn=st.integers(2, 9), finished=st.booleans()),
+    st.builds(UndoneEvent, step=_words, call=_words, problem=_words),
     st.builds(WaitEvent, provider=_words, seconds=st.none() | st.floats(0, 9)),
 )
 
