@@ -22,7 +22,7 @@ from .family import DRIFT, GOOD_PLANS, JOBS, KINDS, PERSONAS, USES
 from .player import MODELS, ORCHESTRATOR
 
 SEEDS = (4, 5, 6)
-WHOLE_SEED, WHOLE_USES = 1, 20
+WHOLE_SEED, WHOLE_USES = SEEDS[0], 20
 """The worlds of the short way, and the one whose first uses the whole product does as well."""
 SPANS = ((1, 10), (11, 20), (21, 29), (30, 50), (51, 60), (61, 70))
 LATE = SPANS[3]
@@ -221,8 +221,8 @@ _SHORT = """\
 The whole product, `swarm()` on a Prefect server, does the first uses of one world. The *short way*
 does the same and all others in a fraction of the time: the product's own recall, compilation,
 failure router, memory and learning, without the flow and the task runs that carry them out. The
-tables below are by the short way, of the worlds of seed {seeds}. Figures of one world are uncertain
-by some per cent."""
+tables below are by the short way, of the worlds of seed {seeds}, of which none was looked at before
+the memory was done. Figures of one world are uncertain by some per cent."""
 _ABLATION = """\
 Mechanisms switched off, one at a time, in the same worlds and uses. Above 1.00 the mechanism saves,
 below it costs."""

@@ -27,7 +27,8 @@ _ANSWER = json.dumps(
         "usage": {"prompt_tokens": 40, "completion_tokens": 4, "total_tokens": 44},
     }
 ).encode()
-_LISTED = json.dumps({"object": "list", "data": [{"id": "fixed", "object": "model"}]}).encode()
+_MODEL = {"id": "fixed", "object": "model"}
+_LISTED = json.dumps({"object": "list", "data": [_MODEL]}).encode()
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 
 
@@ -42,6 +43,8 @@ async def serve(seconds: float) -> None:
                 head = await reader.readuntil(_HEADER_END)
                 if head.startswith(b"GET /asked"):
                     body = str(asked).encode()
+                elif head.startswith(b"GET /v1/models/"):
+                    body = json.dumps(_MODEL).encode()
                 elif head.startswith(b"GET"):
                     body = _LISTED
                 else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ from flow_runs import run
 from ledger import Ledger, booking, plan_of_calls
 from prefect_swarm import override_toolsets, resume
 from prefect_swarm.errors import InputError
+from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.events import UndoneEvent
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.question import Answer, RunWaitingError
 from prefect_swarm.store.result import SwarmResult
 from prefect_swarm.toolsets.journal import CallJournal
 
@@ -79,3 +83,33 @@ def test_each_undo_is_in_the_journal_of_the_run() -> None:
     attempt, _, asked = undo.rpartition("-")
     state = CallJournal(folder, attempt, asked).read()
     assert [entry.result for entry in state.committed.values()] == ["B1 is taken back"]
+
+
+def test_a_person_is_asked_about_an_undo_as_about_any_call() -> None:
+    ledger = Ledger()
+    steps = [booking("S1", amount=5), booking("S2", "S1", amount=-1)]
+    with override_toolsets(ledger=ledger.toolset()), controlled(RunControl()):
+        asked: list[str] = []
+        with pytest.raises(RunWaitingError) as left:
+            run(plan_of_calls(*steps), memory=False, approve=("tools",))
+        run_id = left.value.run_id
+        while (questions := Approvals(RunFolder.find(run_id)).pending()) and len(asked) < 5:
+            for question in questions:
+                asked.append(question.title)
+                Approvals(RunFolder.find(run_id)).answer(
+                    Answer(question=question.id, verdict="approved", at=1.0)
+                )
+            with suppress(RunWaitingError):
+                asyncio.run(resume(run_id))
+    assert asked == [
+        "S1 wants to call post",
+        "S2 wants to call post",
+        "S1-undo wants to call reverse",
+    ]
+    assert ledger.calls == ["post 5", "reverse B1"]
+    result = RunFolder.find(run_id).result()
+    assert result is not None
+    assert [(each.step, bool(each.problem)) for each in result.undone] == [
+        ("S2", True),
+        ("S1", False),
+    ]

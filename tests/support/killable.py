@@ -13,13 +13,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from prefect.settings import get_current_settings
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.filed_run import FiledRun
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.question import Question
 
-__all__ = ["FAILED", "KILLS", "Ended", "Killable", "Story", "killable", "killed_often", "spread"]
+__all__ = [
+    "FAILED",
+    "KILLS",
+    "Ended",
+    "Killable",
+    "Story",
+    "killable",
+    "killed_often",
+    "mostly_exhaustive",
+    "spread",
+]
 
 SCRIPT = Path(__file__).parents[1] / "flows" / "killable_run.py"
 KILLS = int(os.environ.get("KILLS", "30"))
@@ -76,6 +87,11 @@ def killable() -> Generator[Killable]:
     finally:
         process.kill()
         process.communicate()
+
+
+def mostly_exhaustive(first: str, *others: str) -> list[Any]:
+    """Return moments to be killed at, of which the tests of each change take the first alone."""
+    return [first, *(pytest.param(other, marks=pytest.mark.exhaustive) for other in others)]
 
 
 def spread(moments: int, kills: int = KILLS) -> list[int]:

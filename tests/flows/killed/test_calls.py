@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killable import Story, killable, killed_often
+from killable import Story, killable, killed_often, mostly_exhaustive
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.store.approvals import Approvals
 
@@ -91,7 +91,7 @@ def test_killed_before_it_has_written_that_a_call_was_made_it_asks_a_person(
     assert asked.count("uncertain_call") == 1
 
 
-@pytest.mark.parametrize("moment", ["sending 1", "sent 1", "calls do S1 after 1"])
+@pytest.mark.parametrize("moment", mostly_exhaustive("sent 1", "sending 1", "calls do S1 after 1"))
 def test_of_two_equal_calls_of_one_id_each_is_made_once_whatever_is_killed(
     tmp_path: Path, moment: str
 ) -> None:

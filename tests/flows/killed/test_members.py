@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killable import Story, killable, killed_often
+from killable import Story, killable, killed_often, mostly_exhaustive
 from prefect_swarm.plan.task_ir import parse_plan
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
@@ -106,13 +106,13 @@ class Members(Story):
 
 @pytest.mark.parametrize(
     "moment",
-    [
+    mostly_exhaustive(
         "calls do S2[2]",
         "calls review do S2[1]",
-        pytest.param("calls do S3[1]", marks=pytest.mark.exhaustive),
+        "calls do S3[1]",
         "calls do S4r2",
-        pytest.param("calls do S5.S1", marks=pytest.mark.exhaustive),
-    ],
+        "calls do S5.S1",
+    ),
 )
 def test_a_member_that_was_asked_for_and_killed_is_all_that_is_asked_again(
     tmp_path: Path, moment: str

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from killable import killable
+from killable import killable, mostly_exhaustive
 from prefect_swarm.flows.stored_plan import stored_turns
 from prefect_swarm.store.messages import UserMessages
 
@@ -43,7 +43,7 @@ class Written(Directed):
         return order
 
 
-@pytest.mark.parametrize("moment", ["calls turn 2", "calls turn 3"])
+@pytest.mark.parametrize("moment", mostly_exhaustive("calls turn 2", "calls turn 3"))
 def test_a_message_is_shown_once_whenever_the_run_is_killed(tmp_path: Path, moment: str) -> None:
     with killable() as runs:
         story = Written(runs, tmp_path / "run", moment)

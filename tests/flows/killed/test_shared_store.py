@@ -59,6 +59,7 @@ def test_killed_in_the_middle_of_a_call_another_process_goes_on(tmp_path: Path) 
     assert asked.count("uncertain_call") == 1
 
 
+@pytest.mark.exhaustive
 def test_killed_at_some_moments_no_call_is_made_twice(tmp_path: Path) -> None:
     with killable() as runs:
         whole = StoredLetters(runs, tmp_path / "whole", 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from killable import Story, killable, killed_often
+from killable import Story, killable, killed_often, mostly_exhaustive
 from prefect_swarm.flows.plan_changes import current_plan
 from prefect_swarm.flows.stored_plan import stored_turns
 from prefect_swarm.store.approvals import Approvals
@@ -118,14 +118,14 @@ class Approved(Directed):
 
 @pytest.mark.parametrize(
     "moment",
-    [
-        "calls turn 2",
-        "calls do S3",
+    mostly_exhaustive(
         "calls turn 4",
-        pytest.param("calls turn 3", marks=pytest.mark.exhaustive),
-        pytest.param("calls turn 5", marks=pytest.mark.exhaustive),
-        pytest.param("calls do S6", marks=pytest.mark.exhaustive),
-    ],
+        "calls turn 2",
+        "calls turn 3",
+        "calls turn 5",
+        "calls do S3",
+        "calls do S6",
+    ),
 )
 def test_a_turn_that_was_asked_for_and_killed_is_all_that_is_asked_again(
     tmp_path: Path, moment: str

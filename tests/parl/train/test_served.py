@@ -135,6 +135,7 @@ def test_products_of_16_bits_leave_loss_and_gradient_as_they_are(
     assert float(narrow.norm() / wide.norm()) == pytest.approx(1, rel=0.02)
 
 
+@pytest.mark.exhaustive
 def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
     base: Base, examples: list[TokenizedExample], served_logits: Served, tmp_path: Path
 ) -> None:
