@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, RunDamagedError
 from ..files import read_text
 from ..text import dollars, one_line, plural
 from .command import AsJson, command
@@ -18,8 +20,10 @@ from .terminal.printing import print_json, print_section, print_table, print_tex
 
 if TYPE_CHECKING:
     from ..plan.procedure import Parameter, ParameterValue, Procedure, SourceCost
+    from ..store.attempt import Usage
     from ..store.procedures import StoredProcedure
     from ..store.protocol import RunStore
+    from ..store.runs import ListedRun
 
 __all__ = ["Param", "ProcedureName", "check_given", "procedure_app", "read_given"]
 
@@ -270,6 +274,44 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="A procedure
     return 0
 
 
+def suggest(as_json: AsJson = False) -> int:
+    """Name objectives that were planned anew again and again, and what a procedure would save.
+
+    Objectives are alike that differ in figures alone. Each has been planned five times at least.
+    """
+    from ..store.recurring import LEAST_ALIKE, find_recurring
+    from ..store.runs import list_runs
+
+    found = find_recurring(list_runs(statuses=frozenset({"completed"})), _planning_of)
+    if as_json:
+        print_json({"recurring": [asdict(each) for each in found]})
+        return 0
+    if not found:
+        print_text(f"No objective was planned anew {LEAST_ALIKE} times.")
+        return 0
+    for each in found:
+        money = "" if each.planning_usd is None else f" and {dollars(each.planning_usd)}"
+        print_section(one_line(each.objective, 100))
+        print_text(
+            f"Planned {each.runs} times. A run takes {each.tokens:,.0f} tokens; a procedure would "
+            f"save the {each.planning_tokens:,.0f} tokens{money} of its plan."
+        )
+        values = (f"--param value{n or ''}={value}" for n, value in enumerate(each.values))
+        words = " ".join([f"procedure save {each.run} --name NAME", *values])
+        print_text(f"Save it: prefect-swarm {words}")
+    return 0
+
+
+def _planning_of(run: ListedRun) -> Usage | None:
+    from ..store.runs import open_listed
+
+    with suppress(RunDamagedError):
+        result = open_listed(run).result()
+        if result is not None and result.planning.source == "orchestrator":
+            return result.planning.usage
+    return None
+
+
 def _print(stored: StoredProcedure, *, as_json: bool) -> None:
     if as_json:
         print_json(_shown(stored))
@@ -305,7 +347,7 @@ def _shown(stored: StoredProcedure) -> dict[str, Any]:
     }
 
 
-for _function in (show, diff, check):
+for _function in (show, diff, check, suggest):
     procedure_app.command()(command(_function, "read"))
 for _function in (save, new, rollback, remove):
     procedure_app.command()(command(_function, "write"))

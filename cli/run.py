@@ -18,7 +18,7 @@ from ..gates import build_pipeline
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.program_words import program_words
-from ..plan.task_ir import TIERS, TaskIR, is_orchestrated
+from ..plan.task_ir import TIERS, TaskIR, asks_agents, is_orchestrated
 from ..report.lines import DagStep, mermaid
 from ..store.protocol import RunStore, is_whole_id
 from ..store.result import Planning, SwarmResult
@@ -108,7 +108,8 @@ def run(
     source, options = _read(arguments, options)
     orchestrated = is_orchestrated(source.plan)
     _say_inputs(source, options, ask=not yes)
-    asyncio.run(check_models(options, orchestrated=orchestrated))
+    has_agents = asks_agents(source.plan)
+    asyncio.run(check_models(options, orchestrated=orchestrated, has_agents=has_agents))
     is_typed = options.answer_schema is not None
     return run_and_report(
         source.objective,

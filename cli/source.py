@@ -373,12 +373,15 @@ def read_lines(path: Path) -> list[str]:
     return [line.strip() for line in read_text(path).splitlines() if line.strip()]
 
 
-async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
+async def check_models(
+    options: SwarmOptions, *, orchestrated: bool, has_agents: bool = True
+) -> None:
     """Refuse a model that is not available.
 
     Args:
         options: What was asked for.
         orchestrated: Whether the orchestrator has something to do.
+        has_agents: Whether an agent has.
 
     Raises:
         InputError: A model's name has none of the known forms, or no server can be reached with
@@ -390,7 +393,9 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     check_ca_files(os.environ)
     from ..models.resolve import resolve_model
 
-    tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]
+    tiers: list[TierName] = [*TIERS] if has_agents else []
+    if orchestrated:
+        tiers.append("orchestrator")
     for tier in tiers:
         name = options.model_of(tier)
         if _is_stored(name):

@@ -19,7 +19,9 @@ from ..data_types import Frozen
 from ..errors import InputError
 from ..files import READABLE, replace_atomically
 from ..gates import gates
+from ..plan.procedure import ParameterValue, fill_in
 from ..plan.task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
+from ..store.procedures import find_procedure
 from ..store.result import SwarmResult
 from ..text import escaped, without_surrogates
 from ..untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder, bounded_lines, read_file
@@ -41,7 +43,7 @@ __all__ = [
 
 
 _FORMS = (
-    'Write {"objective": …}, {"plan": {…}}, a plan, a string, or '
+    'Write {"objective": …}, {"plan": {…}}, {"procedure": NAME}, a plan, a string, or '
     '{"prompt_template": …, "items": […]}; each object may have "options", and '
     'all but a plan "inputs".'
 )
@@ -63,6 +65,12 @@ class _Mapped(_Strict):
     join: str | None = None
     objective: str | None = None
     agent: Agent | None = None
+    inputs: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class _Procedure(_Strict):
+    procedure: str
+    parameters: dict[str, ParameterValue] = Field(default_factory=dict[str, ParameterValue])
     inputs: dict[str, str] = Field(default_factory=dict[str, str])
 
 
@@ -97,8 +105,9 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
 
     Args:
         text: JSON: an objective as a string, an object with an `objective` or a `plan` (whose
-            objective it has then), a plan, or a `prompt_template` with `items`. An object's
-            `options` go before the batch's; its `inputs` are texts by name.
+            objective it has then), a plan, a `procedure` with `parameters`, or a `prompt_template`
+            with `items`. An object's `options` go before the batch's, and both before the bounds
+            of a procedure; its `inputs` are texts by name.
         options: The batch's options.
 
     Raises:
@@ -113,6 +122,8 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
     line = cast("dict[str, Any]", data)
     try:
         options = _override(options, line.pop("options", {}))
+        if "procedure" in line:
+            return _of_procedure(_Procedure.model_validate(line), options)
         objective, plan, inputs = _understand(line, options)
     except ValidationError as error:
         problems = "; ".join(describe(error, line))
@@ -133,10 +144,27 @@ def _override(options: SwarmOptions, own: object) -> SwarmOptions:
     return SwarmOptions.model_validate({**options.model_dump(), **cast("dict[str, Any]", own)})
 
 
+def _of_procedure(asked: _Procedure, options: SwarmOptions) -> BatchJob:
+    procedure = find_procedure(asked.procedure).procedure
+    plan = fill_in(procedure, asked.parameters, _rules(options))
+    bounds = procedure.bounds.model_dump(exclude_none=True)
+    unbounded = {name: value for name, value in bounds.items() if getattr(options, name) is None}
+    return BatchJob(
+        objective=plan.objective,
+        plan=plan,
+        options=options.model_copy(update=unbounded),
+        inputs=asked.inputs,
+    )
+
+
+def _rules(options: SwarmOptions) -> PlanRules:
+    return PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
+
+
 def _understand(
     line: dict[str, Any], options: SwarmOptions
 ) -> tuple[str, TaskIR | None, dict[str, str]]:
-    rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
+    rules = _rules(options)
     if "prompt_template" in line:
         mapped = _Mapped.model_validate(line)
         plan = TaskIR.from_items(

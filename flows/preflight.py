@@ -19,7 +19,7 @@ from ..models.limited_model import open_limiters, providers_of
 from ..models.names import model_names, refuse_secrets
 from ..models.resolve import check_served, price_of, profile_of, resolve_model
 from ..plan.compile import CompiledPlan
-from ..plan.task_ir import TaskIR, TierName, is_orchestrated
+from ..plan.task_ir import TaskIR, TierName, asks_agents, is_orchestrated
 from ..settings import home, home_variable
 from ..store.protocol import RunStore
 from ..store.runs import store_address
@@ -120,7 +120,7 @@ async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
         InputError: A name is wrong, or a bound on money can't be held.
         ModelError: A model is not available, or its provider refuses.
     """
-    tiers: list[TierName] = ["worker", "coder", "architect"]
+    tiers: list[TierName] = ["worker", "coder", "architect"] if asks_agents(plan) else []
     if is_orchestrated(plan):
         tiers.append("orchestrator")
     named = {options.model_of(tier): tier for tier in reversed(tiers)}

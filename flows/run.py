@@ -459,10 +459,10 @@ class Run:
         parts = [
             self._asking.rejection,
             broken if broke_off else "",
+            undone_words(self._undone),
             *failed,
             self._turn_problem,
             answer.trouble,
-            undone_words(self._undone),
             advice if stopped and not self._undone else "",
         ]
         return excerpt(" ".join(filter(None, parts)), 2000)

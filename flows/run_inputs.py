@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from ..data_types import Frozen
 from ..errors import InputError, PlanError
 from ..inputs.reading import merged_inputs
+from ..plan.procedure import ParameterValue, fill_in
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
+from ..store.procedures import find_procedure
 from ..store.protocol import RunStore
 from .control import caller
 
@@ -52,10 +54,19 @@ IN_FOLDER = "/"
 
 
 class PlanReference(Frozen):
-    """Where a plan is: in the run's folder, by the hash of its text, or in a file of the worker."""
+    """Where a plan is: in the run's folder, in a file of the worker, or in a procedure of its.
+
+    Attributes:
+        in_folder: The hash of its text.
+        path: Its file.
+        procedure: The procedure's name, with a version or without: `weekly-report@3`.
+        parameters: The values of the procedure's parameters.
+    """
 
     in_folder: str = ""
     path: str = ""
+    procedure: str = ""
+    parameters: dict[str, ParameterValue] = Field(default_factory=dict[str, ParameterValue])
 
 
 class _SourcePlan(Frozen):
@@ -92,11 +103,13 @@ def keep_plan(run: RunStore, plan: TaskIR, source: object) -> None:
         run.write_record("source_plan", _SourcePlan(plan=plan))
 
 
-def plan_of_run(run: RunStore, source: TaskIR | PlanReference | None) -> TaskIR | None:
+def plan_of_run(
+    run: RunStore, source: TaskIR | PlanReference | None, objective: str
+) -> TaskIR | None:
     """Return the plan that a run was given; what its folder has comes before a file.
 
     Raises:
-        InputError: It isn't where the reference says.
+        InputError: It isn't where the reference says, or a value of a parameter is wrong.
         PlanError: The file is not a plan.
         RunDamagedError: The run's folder has something else in its place.
     """
@@ -106,6 +119,10 @@ def plan_of_run(run: RunStore, source: TaskIR | PlanReference | None) -> TaskIR 
         return stored.plan
     if source.path:
         return load_plan(Path(source.path))
+    if source.procedure:
+        plan = fill_in(find_procedure(source.procedure).procedure, source.parameters)
+        # A deployment's runs have the objective of the deployment, whatever their values are.
+        return plan.model_copy(update={"objective": objective})
     raise InputError(
         f"The plan of run {run.run_id} is too large for a flow run's parameters, and "
         f"{run.place()} doesn't have it.",

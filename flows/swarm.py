@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, cast
@@ -24,6 +25,7 @@ from ..store.question import RunWaitingError
 from ..store.result import RunFailedError, SwarmResult
 from ..store.runs import open_run
 from ..text import one_line, visible
+from ..untrusted.json_text import NoJsonError, read_json
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions
@@ -50,12 +52,19 @@ def _plan(value: object) -> TaskIR | PlanReference | None:
         return PlanReference(path=value.strip())
     if value is None or isinstance(value, TaskIR | PlanReference):
         return value
-    if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        if fields and fields.keys() <= PlanReference.model_fields.keys():
+    fields = _read(value) if isinstance(value, str) else value
+    if isinstance(fields, dict):
+        names = cast("dict[str, object]", fields).keys()
+        if names and names <= PlanReference.model_fields.keys():
             return PlanReference.model_validate(fields)
-        return parse_plan(fields)
     return parse_plan(value)
+
+
+def _read(text: str) -> object:
+    """Read the text of the form's code box; what is no JSON is left to what reads plans."""
+    with suppress(NoJsonError):
+        return read_json(text)
+    return text
 
 
 PlanParameter = Annotated[
@@ -73,8 +82,8 @@ PlanParameter = Annotated[
     ),
     WITH_SCHEMAS,
 ]
-"""A plan as itself, as the objects of JSON or as JSON text, or the absolute path of a file on the
-worker; an empty text means none."""
+"""A plan as itself, as the objects of JSON or as JSON text, the absolute path of a file on the
+worker, or a procedure with its parameters; an empty text means none."""
 
 
 def _flow_run_name() -> str:
@@ -110,8 +119,8 @@ async def swarm(
 
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
-        plan: A plan of your own, or its file's absolute path on the worker; left empty, the
-            orchestrator writes one.
+        plan: A plan of your own, its file's absolute path on the worker, or `{"procedure": NAME,
+            "parameters": {…}}`; left empty, the orchestrator writes one.
         inputs: Texts to work on, by their names.
         options: Models and budgets. In a run of a deployment, what is left empty stays as the
             deployment has it.
@@ -232,7 +241,7 @@ def _begin(
         raise InputError("The objective is empty.", "State it.")
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
-    plan = plan_of_run(run, supplied)
+    plan = plan_of_run(run, supplied, objective)
     if not run.about():
         options.refuse_secrets()
         if plan is not None:

@@ -38,6 +38,7 @@ from .step import (
     TierName,
     final_step,
     needs_of,
+    placed_steps,
     source_of,
 )
 
@@ -61,6 +62,7 @@ __all__ = [
     "TaskType",
     "Tier",
     "TierName",
+    "asks_agents",
     "check_objective",
     "describe",
     "final_step",
@@ -346,6 +348,11 @@ def load_plan(path: Path, rules: PlanRules | None = None) -> TaskIR:
         raise PlanError(error.problem, error.fix) from None
     source = "standard input" if str(path) == "-" else str(path)
     return parse_plan(text, rules, source=source)
+
+
+def asks_agents(plan: TaskIR | None) -> bool:
+    """Say whether an agent has something to do; in a plan of calls alone none has."""
+    return plan is None or any(placed_steps(plan.agents, plan.steps))
 
 
 def is_orchestrated(plan: TaskIR | None) -> bool:

@@ -422,6 +422,7 @@ class RunView:
         parl: The run by PARL's measures; None before it has ended.
         messages: What was written to its orchestrator, in order.
         turns: The orchestrator's turns after the first, in order.
+        is_undone: Whether what its steps did was undone, so that it doesn't go on.
     """
 
     run_id: str
@@ -442,6 +443,7 @@ class RunView:
     turns: tuple[TurnView, ...] = ()
     began_at: float = 0.0
     ended_at: float | None = None
+    is_undone: bool = False
 
     @property
     def origin(self) -> float:

@@ -127,10 +127,15 @@ def _missing(view: RunView) -> list[Block]:
     lines: list[tuple[Text, ...]] = [
         (ref(step.id), f" {_item(step)}: {one_line(step.reason, _REASON_CHARS)}") for step in lost
     ]
-    again = repeat_command(view.run_id, view.status)
-    return [
+    said: list[Block] = [
         Paragraph((f"{missing_words(lost)}, after all attempts:",)),
         bounded_list(lines),
+    ]
+    if view.is_undone:
+        return said
+    again = repeat_command(view.run_id, view.status)
+    return [
+        *said,
         Paragraph(("To do again what is missing, and what reads it:",)),
         quoted(again, _REASON_CHARS, "sh"),
     ]

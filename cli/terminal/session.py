@@ -202,8 +202,8 @@ def _say_trouble(result: SwarmResult) -> None:
     typer.secho(f"{what}: {one_line(result.problem, 600)}", err=True, fg="red")
     say(f"  Look closer: prefect-swarm inspect {result.run_id} --step {example_step(result)}")
     if lost:
-        again = repeat_command(result.run_id, result.status)
-        say(f"  {lost_words(lost)}. To do them again: {again}")
+        again = f" To do them again: {repeat_command(result.run_id, result.status)}"
+        say(f"  {lost_words(lost)}.{'' if result.undone else again}")
 
 
 def _cancelled(interruption: Interruption, run_id: str) -> RunCancelledError:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect_swarm.store import recurring
+from prefect_swarm.store.recurring import Recurring
 from scripted import Script, scripted
 
 from .conftest import Invoke, finished_run
@@ -141,3 +143,21 @@ def test_a_text_that_the_plan_does_not_have_is_no_parameter(invoke: Invoke, sour
 
 def test_a_name_of_another_form_is_refused(invoke: Invoke, source: str) -> None:
     assert "name" in refused(invoke, "procedure", "save", source, "--name", "Weekly Report")
+
+
+def test_what_is_planned_again_and_again_is_suggested(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shown(invoke, "suggest") == "No objective was planned anew 5 times.\n"
+    found = Recurring("abc123", "Report of week 47", ("47",), 6, 5000.0, 1200.0, 0.05, 0.012)
+    monkeypatch.setattr(recurring, "find_recurring", lambda *_: [found])
+    said = shown(invoke, "suggest")
+    assert "Planned 6 times. A run takes 5,000 tokens; a procedure would save the 1,200" in said
+    assert "prefect-swarm procedure save abc123 --name NAME --param value=47" in said
+    assert json.loads(shown(invoke, "suggest", "--json"))["recurring"][0]["run"] == "abc123"
+
+
+def test_runs_whose_plans_were_given_are_none_to_suggest(invoke: Invoke, tmp_path: Path) -> None:
+    for _ in range(5):
+        finished_run(invoke, tmp_path, PLAN)
+    assert shown(invoke, "suggest") == "No objective was planned anew 5 times.\n"

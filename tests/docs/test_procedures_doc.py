@@ -66,7 +66,7 @@ def test_its_commands_do_what_it_says(folder: Path) -> None:
 
 
 def test_its_file_is_a_procedure_that_its_program_runs(folder: Path) -> None:
-    (file,) = blocks(PAGE, "yaml")
+    file, _ = blocks(PAGE, "yaml")
     (folder / "weekly-report.yaml").write_text(file, "utf-8")
     type_in("prefect-swarm procedure new weekly-report.yaml", "")
     (program,) = blocks(PAGE, "python")

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from flow_runs import run
 from ledger import Ledger, booking, plan_of_calls
-from prefect_swarm import override_toolsets, resume
+from prefect_swarm import SwarmOptions, override_toolsets, resume, swarm
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.events import UndoneEvent
 from prefect_swarm.store.folder import RunFolder
@@ -21,6 +20,7 @@ from prefect_swarm.toolsets.journal import CallJournal
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
+ASKING = SwarmOptions(memory=False, approve=("tools",))
 FAILS = booking("S3", "S1", "S2", amount=-1)
 
 
@@ -88,10 +88,10 @@ def test_each_undo_is_in_the_journal_of_the_run() -> None:
 def test_a_person_is_asked_about_an_undo_as_about_any_call() -> None:
     ledger = Ledger()
     steps = [booking("S1", amount=5), booking("S2", "S1", amount=-1)]
-    with override_toolsets(ledger=ledger.toolset()), controlled(RunControl()):
+    with override_toolsets(ledger=ledger.toolset()):
         asked: list[str] = []
         with pytest.raises(RunWaitingError) as left:
-            run(plan_of_calls(*steps), memory=False, approve=("tools",))
+            asyncio.run(swarm("Book it", plan=plan_of_calls(*steps), options=ASKING))
         run_id = left.value.run_id
         while (questions := Approvals(RunFolder.find(run_id)).pending()) and len(asked) < 5:
             for question in questions:

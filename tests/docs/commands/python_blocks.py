@@ -80,6 +80,9 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
                 run_by="tests/test_deployment.py::test_the_program_of_the_page_has_the_result",
             ),
         ),
+        "docs/tutorials/repeatable.md": (
+            Block("ledger", not_run="it serves until Ctrl-C: the page's session starts it"),
+        ),
         "docs/how-to/files.md": (Block("TaskIR.from_items", reply=_problem),),
         "docs/how-to/forget.md": (
             Block("forget(", run_by=_MEMORY.format("program_that_forgets_says_what_went")),

@@ -207,6 +207,9 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
             files={"plan.json": _text_of("own_plan.md")},
             codes={"prefect-swarm run .*": 4},
         ),
+        "docs/tutorials/repeatable.md": Session(
+            example="ledger", codes={"prefect-swarm run --procedure .*13.*": 3}
+        ),
         "docs/tutorials/mcp_tools.md": Session(
             reply=pretending, example="tools", codes={"prefect-swarm run .*acting.*": 4}
         ),
