@@ -142,8 +142,8 @@ class Memories:
     async def remember(
         self, record: StepState, attempt: Attempt, before: Sequence[Attempt], artifact: str
     ) -> None:
-        """Write an attempt that has ended into the log."""
-        if self.context.memory is None:
+        """Write an attempt that has ended into the log; a call shows nothing of an agent."""
+        if self.context.memory is None or record.step.call is not None:
             return
         decision = before[-1].decision if before else None
         examples = (decision.example,) if decision and decision.example else ()

@@ -178,6 +178,11 @@ def _check_work(step: Step, name: str, scope: _Scope) -> None:
             f"step {name} has the pool {step.pool!r}, but neither a plan nor for_each; only such a "
             "part of a run has a flow run of its own"
         )
+    if step.pool and (undone := _with_undo(step)):
+        raise ValueError(
+            f"step {name} has the pool {step.pool!r} and {undone} has undo; what is done on a pool "
+            "can't be undone from here: leave out one of them"
+        )
     if step.pool and scope.depth:
         raise ValueError(
             f"step {name} has the pool {step.pool!r} and is inside another step; name the pool in "
@@ -190,6 +195,14 @@ def _check_work(step: Step, name: str, scope: _Scope) -> None:
     if step.agent not in scope.agents:
         raise ValueError(f"step {name} is assigned to an unknown agent {step.agent!r}")
     _check_reviewers(step, name, scope.agents)
+
+
+def _with_undo(step: Step) -> str:
+    """Return the id of a step that has undo, itself or one inside; "" if none has."""
+    if step.undo is not None:
+        return step.id
+    inner = step.plan.steps if step.plan is not None else ()
+    return next((f"{step.id}.{found}" for each in inner if (found := _with_undo(each))), "")
 
 
 def _check_reviewers(step: Step, name: str, agents: Mapping[str, Agent]) -> None:

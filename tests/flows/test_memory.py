@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from flow_runs import pages, plan_of, run, task_runs
+from ledger import Ledger, booking, plan_of_calls
+from prefect_swarm import override_toolsets
 from prefect_swarm.memory.episode import Selection
 from prefect_swarm.memory.store import Place, open_store
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
@@ -179,3 +181,9 @@ def test_a_memory_that_is_out_of_order_costs_no_run(swarm_home: Path) -> None:
     with scripted(Script(lambda _: RIGHT)):
         result: SwarmResult = run(adding())
     assert (result.status, result.recall) == ("completed", None)
+
+
+def test_a_call_without_a_model_is_no_memory(swarm_home: Path) -> None:
+    with override_toolsets(ledger=Ledger().toolset()):
+        assert run(plan_of_calls(booking("S1", amount=5))).status == "completed"
+    assert remembered(swarm_home) == []
