@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from ..errors import ApprovalNeededError, SwarmError
 from ..plan.call import PlannedCall, call_words, filled_call
+from ..plan.output import StepOutput
 from ..store.approvals import Approvals
 from ..store.attempt import excerpt
 from ..store.events import UndoneEvent
@@ -15,7 +16,7 @@ from ..store.result import Undone
 from ..store.step import StepState
 from ..tasks.context import task_context
 from ..tasks.subagent.request import SubagentRequest
-from ..toolsets.journal import steps_begun
+from ..toolsets.journal import returned_result, steps_begun
 from .context import RunContext
 from .event_log import call_sink
 from .prefect_io.task_runs import states_of
@@ -38,10 +39,10 @@ async def undo_steps(context: RunContext) -> tuple[Undone, ...]:
     found: list[Undone] = []
     begun = await asyncio.to_thread(steps_begun, context.run)
     for record, undo in _to_undo(context.records.values(), begun):
-        if record.output is None:
+        if (own := await _own_output(context, record)) is None:
             found.append(Undone(step=record.id, call=call_words(undo), problem=_BEGUN))
             continue
-        undone = await _undo(context, record, undo)
+        undone = await _undo(context, record, undo, own)
         context.emit(UndoneEvent(step=record.id, call=undone.call, problem=undone.problem))
         found.append(undone)
     return tuple(found)
@@ -67,9 +68,20 @@ def _to_undo(
     return sorted(acted, key=lambda each: each[0].attempts[-1].ended_at, reverse=True)
 
 
-async def _undo(context: RunContext, record: StepState, undo: PlannedCall) -> Undone:
+async def _own_output(context: RunContext, record: StepState) -> StepOutput | None:
+    """Return what a step made; of a call that returned, that, if the step failed all the same."""
+    if record.output is not None or record.step.call is None:
+        return record.output
+    text = await asyncio.to_thread(returned_result, context.run, record.id)
+    kind = record.step.output.kind
+    return None if text is None else StepOutput(name=record.id, kind=kind, text=text)
+
+
+async def _undo(
+    context: RunContext, record: StepState, undo: PlannedCall, own: StepOutput
+) -> Undone:
     words = call_words(undo)
-    read = (*context.outputs_read(record.step), *filter(None, [record.output]))
+    read = (*context.outputs_read(record.step), own)
     try:
         call = filled_call(undo, read, record.step.about)
         words = call_words(call)

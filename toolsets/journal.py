@@ -35,6 +35,7 @@ __all__ = [
     "conversation_of",
     "last_call_keys",
     "read_entries",
+    "returned_result",
     "state_of",
     "steps_begun",
     "stored_answers",
@@ -378,9 +379,30 @@ def steps_begun(run: RunStore) -> frozenset[str]:
     Raises:
         RunDamagedError: The journals can't be listed.
     """
-    names = (_attempt_of(name)[0] for name in run.call_journals("begun"))
+    return frozenset(_step_of(name) for name in run.call_journals("begun"))
+
+
+def returned_result(run: RunStore, step: str) -> str | None:
+    """Return what the call of a step that is one returned, whatever became of the step after that.
+
+    Returns:
+        The text; None if no journal says that it returned.
+
+    Raises:
+        RunDamagedError: The journals can't be listed.
+    """
+    for name in run.call_journals("calls"):
+        if name.startswith(step) and _step_of(name) == step and f"{step}-undo." not in name:
+            state = state_of(_entries(run.calls("calls", name))[0])
+            for committed in state.committed.values():
+                if committed.outcome == "returned":
+                    return committed.result
+    return None
+
+
+def _step_of(name: str) -> str:
     # What stands behind a hyphen counts how often the step was begun.
-    return frozenset(name.partition("-")[0] for name in names)
+    return _attempt_of(name)[0].partition("-")[0]
 
 
 def stored_answers(run: RunStore, key: str) -> int:

@@ -55,6 +55,12 @@ async def made_call(loop: ToolLoop, call: PlannedCall) -> str:
         made = next(iter(loop.calls), ToolCall(ordinal=1, tool=call.tool))
         why = found.result if found is not None else made.result
         raise CallError(f"{call.tool} of {call.toolset} failed: {why.strip() or 'no reason given'}")
+    if loop.request.output == "json" and found.characters > len(found.result):
+        raise CallError(
+            f"{call.tool} of {call.toolset} returned {found.characters:,} characters, more than "
+            f"the {len(found.result):,} that are kept.",
+            "Raise the characters of --tool-limit.",
+        )
     if problem := expectation_problem(call, found.result):
         raise CallError(problem)
     return found.result

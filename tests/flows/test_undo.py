@@ -113,3 +113,25 @@ def test_a_person_is_asked_about_an_undo_as_about_any_call() -> None:
         ("S2", True),
         ("S1", False),
     ]
+
+
+def test_a_call_that_returned_something_else_than_expected_is_undone_too() -> None:
+    ledger = Ledger()
+    strict = booking("S2", "S1", amount=6)
+    strict["call"]["expect"] = {"at": "/amount", "under": 6}
+    result = booked(ledger, booking("S1", amount=5), strict)
+    assert ledger.calls == ["post 5", "post 6", "reverse B2", "reverse B1"]
+    assert [(each.step, each.problem) for each in result.undone] == [("S2", ""), ("S1", "")]
+    assert "the plan expects: /amount" in result.problem
+
+
+def test_instances_are_undone_each() -> None:
+    ledger = Ledger()
+    each = booking("S1", amount={"$item": ""}) | {"for_each": {"items": [1, 2, -3]}}
+    result = booked(ledger, each)
+    assert sorted(ledger.calls) == ["post 1", "post 2", "reverse B1", "reverse B2"]
+    assert {each.step: bool(each.problem) for each in result.undone} == {
+        "S1[1]": False,
+        "S1[2]": False,
+        "S1[3]": True,
+    }
