@@ -251,7 +251,7 @@ def test_a_plan_can_be_edited_again_and_again(
         ("steps: [", "no YAML"),
         ("a text", "a plan is a mapping"),
         ("objective: Something else", "line 1: the objective has to stay 'Find out'"),
-        ("agents: []\nsteps: []\n", "line 1: agents: "),
+        ("agents: []\nsteps: []\n", "line 2: steps: "),
     ],
 )
 def test_a_plan_that_is_none_is_refused_with_its_line(

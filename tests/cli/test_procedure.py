@@ -150,7 +150,11 @@ def test_what_is_planned_again_and_again_is_suggested(
 ) -> None:
     assert shown(invoke, "suggest") == "No objective was planned anew 5 times.\n"
     found = Recurring("abc123", "Report of week 47", ("47",), 6, 5000.0, 1200.0, 0.05, 0.012)
-    monkeypatch.setattr(recurring, "find_recurring", lambda *_: [found])
+
+    def find(*_: object) -> list[Recurring]:
+        return [found]
+
+    monkeypatch.setattr(recurring, "find_recurring", find)
     said = shown(invoke, "suggest")
     assert "Planned 6 times. A run takes 5,000 tokens; a procedure would save the 1,200" in said
     assert "prefect-swarm procedure save abc123 --name NAME --param value=47" in said
