@@ -15,7 +15,7 @@ import typer
 
 from ..errors import InputError
 from ..files import read_text
-from ..flows.options import SwarmOptions
+from ..flows.options import SwarmOptions, within_bounds
 from ..flows.run_inputs import with_inputs
 from ..gates import gates
 from ..host.network import check_ca_files, check_proxies
@@ -140,15 +140,11 @@ class RunSource:
     def applied_to(self, options: SwarmOptions) -> SwarmOptions:
         """Return options with the schema of the answer and the bounds, where there are any.
 
-        ProcedureBounds that the options have already stand.
+        Bounds that the options have already stand.
         """
-        update: dict[str, Any] = {
-            name: bound
-            for name, bound in self.bounds
-            if bound is not None and getattr(options, name) is None
-        }
         schema = self.answer_schema or options.answer_schema
-        return options.model_copy(update={**update, "answer_schema": schema})
+        bounded = within_bounds(options, self.bounds)
+        return bounded.model_copy(update={"answer_schema": schema})
 
 
 @dataclass(frozen=True, slots=True)

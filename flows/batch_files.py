@@ -27,7 +27,7 @@ from ..text import escaped, without_surrogates
 from ..untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder, bounded_lines, read_file
 from ..untrusted.json_text import NoJsonError, read_json, read_object
 from ..untrusted.opening import is_plain_name, require_size
-from .options import SwarmOptions
+from .options import SwarmOptions, within_bounds
 
 __all__ = [
     "BatchJob",
@@ -147,12 +147,10 @@ def _override(options: SwarmOptions, own: object) -> SwarmOptions:
 def _of_procedure(asked: _Procedure, options: SwarmOptions) -> BatchJob:
     procedure = find_procedure(asked.procedure).procedure
     plan = fill_in(procedure, asked.parameters, _rules(options))
-    bounds = procedure.bounds.model_dump(exclude_none=True)
-    unbounded = {name: value for name, value in bounds.items() if getattr(options, name) is None}
     return BatchJob(
         objective=plan.objective,
         plan=plan,
-        options=options.model_copy(update=unbounded),
+        options=within_bounds(options, procedure.bounds),
         inputs=asked.inputs,
     )
 

@@ -13,6 +13,7 @@ from ..data_types import Frozen
 from ..errors import Category, InputError, ModelError
 from ..models.names import is_variable, refuse_secrets, servers_of, with_key
 from ..plan.output import schema_problem
+from ..plan.procedure import ProcedureBounds
 from ..plan.task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 from ..settings import default_model
 from ..store.failure_policy import Policy
@@ -35,6 +36,7 @@ __all__ = [
     "steps_to_begin_again",
     "stored_options",
     "with_changes",
+    "within_bounds",
 ]
 
 
@@ -400,6 +402,16 @@ def checked_options(values: Mapping[str, Any]) -> SwarmOptions:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise InputError(f"{where} got {first['input']!r}: {first['msg']}.") from None
+
+
+def within_bounds(options: SwarmOptions, bounds: ProcedureBounds) -> SwarmOptions:
+    """Return options with a procedure's bounds where they have none of their own."""
+    unbounded = {
+        name: bound
+        for name, bound in bounds
+        if bound is not None and getattr(options, name) is None
+    }
+    return options.model_copy(update=unbounded)
 
 
 def goes_on(result: SwarmResult, *, retry_failed: bool, changes: Mapping[str, Any]) -> bool:

@@ -277,7 +277,7 @@ async def check_toolsets(plan: CompiledPlan, catalogue: Catalogue, run: RunStore
     steps: dict[str, list[str]] = {}
     for step in plan.steps:
         undone_by = (step.undo.toolset,) if step.undo else ()
-        for name in {*step.tools, *undone_by}:
+        for name in dict.fromkeys((*step.tools, *undone_by)):
             steps.setdefault(name, []).append(step.id)
     for name, ids in steps.items():
         try:

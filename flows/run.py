@@ -89,7 +89,7 @@ from .stored_plan import (
 )
 from .timing import NotedTime, stopped_among, time_of_run
 from .turns import Turns
-from .undo import undo_steps, undone_words
+from .undo import describe_undone, undo_steps
 
 __all__ = ["Run"]
 
@@ -459,7 +459,7 @@ class Run:
         parts = [
             self._asking.rejection,
             broken if broke_off else "",
-            undone_words(self._undone),
+            describe_undone(self._undone),
             *failed,
             self._turn_problem,
             answer.trouble,

@@ -22,7 +22,7 @@ from .event_log import call_sink
 from .prefect_io.task_runs import states_of
 from .subagents import ask_subagent
 
-__all__ = ["undo_steps", "undone_words"]
+__all__ = ["describe_undone", "undo_steps"]
 
 _SECONDS = 600.0
 _BEGUN = "it failed after a call was begun: look whether that acted"
@@ -48,7 +48,7 @@ async def undo_steps(context: RunContext) -> tuple[Undone, ...]:
     return tuple(found)
 
 
-def undone_words(undone: Iterable[Undone]) -> str:
+def describe_undone(undone: Iterable[Undone]) -> str:
     """Say what was undone and what is there still; "" where nothing acted."""
     known = [*undone]
     done = ", ".join(each.step for each in known if not each.problem)

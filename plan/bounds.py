@@ -231,7 +231,7 @@ def _size(step: Step, earlier: Mapping[str, Size], attempts: Range, count: ItemC
         own = _reviews(step, Range(0 if may_have_no_output else 1, 1))
     else:
         samples = _samples(step)
-        answers = attempts + samples if step.collect is step.call is None else Range()
+        answers = Range() if step.collect or step.call else attempts + samples
         own = Extent(_ONE, attempts, answers, _judgements(step))
         # A sample that its gates refuse isn't reviewed.
         own += _reviews(step, attempts + Range(0, samples.most))

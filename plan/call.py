@@ -6,7 +6,7 @@ docs/reference/plan_programs.md says what is written in each place.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NamedTuple, Self, cast
 
 from pydantic import Field, StringConstraints, model_validator
@@ -54,8 +54,7 @@ class PlannedCall(PlanPart):
 
     @model_validator(mode="after")
     def _places_can_be_read(self) -> Self:
-        for _ in _places(self.arguments):
-            pass
+        _places(self.arguments)
         if self.expect is not None and steps_of(self.expect):
             raise ValueError("its `expect` names a step; it is on the result of the call")
         return self
@@ -143,14 +142,11 @@ def _value_of(output: StepOutput, pointer: str) -> Any:
         return MISSING
 
 
-def _places(value: object) -> Iterator[_Place]:
+def _places(value: object) -> list[_Place]:
+    """Return the places in a value of JSON; ValueError if one can't be read."""
     found: list[_Place] = []
-
-    def note(place: _Place) -> None:
-        found.append(place)
-
-    _mapped(value, note)
-    yield from found
+    _mapped(value, found.append)
+    return found
 
 
 def _mapped(value: object, fill: Callable[[_Place], Any]) -> Any:

@@ -409,10 +409,10 @@ def _check_inputs(steps: Iterable[Step], inputs: Collection[str]) -> None:
 def _check_toolsets(
     agents: Iterable[Agent], steps: Iterable[Step], toolsets: Collection[str]
 ) -> None:
+    has = f"There are {', '.join(sorted(toolsets))}." if toolsets else "There are none."
     for agent in agents:
         for name in agent.tools:
             if name not in toolsets:
-                has = f"There are {', '.join(sorted(toolsets))}." if toolsets else "There are none."
                 raise PlanError(
                     f"The plan breaks a rule: agent {agent.name!r} has the toolset {name!r}, "
                     f"which this run doesn't have. {has}",
@@ -421,7 +421,6 @@ def _check_toolsets(
     for step in steps:
         for call in filter(None, (step.call, step.undo)):
             if call.toolset not in toolsets:
-                has = f"There are {', '.join(sorted(toolsets))}." if toolsets else "There are none."
                 raise PlanError(
                     f"The plan breaks a rule: step {step.id} calls {call.tool} of the toolset "
                     f"{call.toolset!r}, which this run doesn't have. {has}",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from statistics import median
 
 from .attempt import Usage
-from .runs import ListedRun
+from .runs import ListedRun, median_known
 
 __all__ = ["LEAST_ALIKE", "Recurring", "find_recurring"]
 
 LEAST_ALIKE = 5
 """Runs alike that were planned anew, from which on a procedure is worth a word."""
 _MOST_READ = 20
-_FIGURES = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +78,14 @@ def _recurring(
         runs=len(planned),
         tokens=median(run.tokens or 0 for run, _ in planned),
         planning_tokens=median(usage.tokens for _, usage in planned),
-        usd=_median(run.usd for run, _ in planned),
-        planning_usd=_median(usage.cost_usd for _, usage in planned),
+        usd=median_known(run.usd for run, _ in planned),
+        planning_usd=median_known(usage.cost_usd for _, usage in planned),
     )
 
 
 def _differing(run: ListedRun, others: Sequence[ListedRun]) -> tuple[str, ...]:
     """Return the figures of an objective that not all others have at the same place."""
-    columns = zip(*(_FIGURES.findall(other.objective) for other in others), strict=False)
+    columns = zip(*(other.figures for other in others), strict=False)
     differs = [len(set(column)) > 1 for column in columns]
-    own = _FIGURES.findall(run.objective)
-    return tuple(dict.fromkeys(value for value, other in zip(own, differs, strict=False) if other))
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+    own = zip(run.figures, differs, strict=False)
+    return tuple(dict.fromkeys(value for value, other in own if other))

@@ -42,6 +42,7 @@ __all__ = [
     "find_run",
     "find_usual",
     "list_runs",
+    "median_known",
     "move_run",
     "open_listed",
     "open_run",
@@ -263,6 +264,11 @@ class ListedRun:
     deployment: str = ""
 
     @property
+    def figures(self) -> list[str]:
+        """The figures in its objective, in their order."""
+        return _FIGURES.findall(self.objective)
+
+    @property
     def kind(self) -> str:
         """What runs like it have, too: the deployment, or the objective but for its figures."""
         return self.deployment or _FIGURES.sub("#", " ".join(self.objective.casefold().split()))
@@ -366,9 +372,9 @@ def usual_of(run: ListedRun, others: Iterable[ListedRun]) -> Usual | None:
         return None
     return Usual(
         len(found),
-        _median(each.makespan_s for each in found),
-        _median(each.tokens for each in found),
-        _median(each.usd for each in found),
+        median_known(each.makespan_s for each in found),
+        median_known(each.tokens for each in found),
+        median_known(each.usd for each in found),
     )
 
 
@@ -376,7 +382,8 @@ _ENDED = ("completed", "partial")
 _MOST_ALIKE = 10
 
 
-def _median(values: Iterable[float | None]) -> float | None:
+def median_known(values: Iterable[float | None]) -> float | None:
+    """Return the median of the values that are known; None where none is."""
     known = [value for value in values if value is not None]
     return median(known) if known else None
 

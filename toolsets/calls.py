@@ -152,8 +152,8 @@ class JournaledCalls:
 
     def result_of(self, number: int) -> Committed | None:
         """Return what a call came to, by its number; None if it isn't over, or wasn't made."""
-        before = {key.ordinal: each for key, each in self._before.committed.items()}
-        return self._results.get(number) or before.get(number)
+        before = (each for key, each in self._before.committed.items() if key.ordinal == number)
+        return self._results.get(number) or next(before, None)
 
     def compact(self, entry: Compacted) -> None:
         """Write down what the model is sent less of, before it is sent it.

@@ -392,7 +392,7 @@ def returned_result(run: RunStore, step: str) -> str | None:
         RunDamagedError: The journals can't be listed.
     """
     for name in run.call_journals("calls"):
-        if name.startswith(step) and _step_of(name) == step and f"{step}-undo." not in name:
+        if _step_of(name) == step and not name.startswith(f"{step}-undo."):
             state = state_of(_entries(run.calls("calls", name))[0])
             for committed in state.committed.values():
                 if committed.outcome == "returned":

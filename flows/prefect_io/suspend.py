@@ -203,32 +203,26 @@ class PausedForm:
 
     async def _open(self, questions: tuple[Question, ...]) -> PersonForm | None:
         """Pause the flow run with a form; None if it isn't Running: it is being cancelled, say."""
-        made: list[PersonForm] = []
+        form: PersonForm | None = None
         try:
-            return await self._put_form(questions, made)
+            async with get_client() as client:
+                state = (await client.read_flow_run(self.desk.flow_run.id)).state
+                if state is None or not state.is_running():
+                    # The server was away when this form was to be shown, or closed.
+                    open_forms = (f for f in stored_forms(self.desk.run) if is_shown(state, f))
+                    if (open_form := next(open_forms, None)) is not None:
+                        await self.desk.put(client, open_form, questions)
+                    return open_form
+                form = self.desk.new_form(questions, suspended=False)
+                message = str(RunWaitingError(self.desk.run.run_id, questions))
+                if await report(client, self.desk.flow_run.id, form_state(form, message)) is None:
+                    forget_form(self.desk.run, form)
+                    return None
+                await self.desk.put(client, form, questions)
         except asyncio.CancelledError:
-            for form in made:  # A command has answered what it asks.
+            if form is not None:  # A command has answered what it asks.
                 await self._close(form)
             raise
-
-    async def _put_form(
-        self, questions: tuple[Question, ...], made: list[PersonForm]
-    ) -> PersonForm | None:
-        async with get_client() as client:
-            state = (await client.read_flow_run(self.desk.flow_run.id)).state
-            if state is None or not state.is_running():
-                # The server was away when this form was to be shown, or closed.
-                open_forms = (f for f in stored_forms(self.desk.run) if is_shown(state, f))
-                if (open_form := next(open_forms, None)) is not None:
-                    await self.desk.put(client, open_form, questions)
-                return open_form
-            form = self.desk.new_form(questions, suspended=False)
-            made.append(form)
-            message = str(RunWaitingError(self.desk.run.run_id, questions))
-            if await report(client, self.desk.flow_run.id, form_state(form, message)) is None:
-                forget_form(self.desk.run, form)
-                return None
-            await self.desk.put(client, form, questions)
         # The state says that no process need be alive. This one is, and its end is to be noticed.
         send_heartbeat()
         return form

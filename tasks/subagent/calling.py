@@ -13,7 +13,6 @@ from pydantic_ai.settings import ModelSettings
 
 from ...errors import CallError
 from ...plan.call import PlannedCall, expectation_problem
-from ...store.attempt import ToolCall
 from ...toolsets.names import fitted
 from ..context import AttemptBudget, task_context
 from .request import SubagentRequest
@@ -52,8 +51,8 @@ async def made_call(loop: ToolLoop, call: PlannedCall) -> str:
         await loop.run()
     found = loop.result_of_first
     if found is None or found.outcome == "refused":
-        made = next(iter(loop.calls), ToolCall(ordinal=1, tool=call.tool))
-        why = found.result if found is not None else made.result
+        # What wasn't made has no result, and the model would read why.
+        why = found.result if found is not None else "".join(made.result for made in loop.calls)
         raise CallError(f"{call.tool} of {call.toolset} failed: {why.strip() or 'no reason given'}")
     if loop.request.output == "json" and found.characters > len(found.result):
         raise CallError(
