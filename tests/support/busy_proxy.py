@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import urlsplit
 
 __all__ = ["BusyProxy", "busy_proxy"]
@@ -28,19 +29,24 @@ class BusyProxy:
     refusals: int = 0
     refused: int = 0
     url: str = ""
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    ready: threading.Event = field(default_factory=threading.Event)
+    stop: Callable[[], object] = lambda: None
 
-    async def serve(self, ready: threading.Event) -> None:
-        """Serve until the loop is stopped."""
+    async def serve(self) -> None:
+        """Serve until `stop` is called, from any thread."""
+        stopped = asyncio.Event()
+        self.stop = partial(asyncio.get_running_loop().call_soon_threadsafe, stopped.set)
         server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api"
-        ready.set()
-        await server.serve_forever()
+        self.ready.set()
+        await stopped.wait()
+        server.close()
 
     async def _connected(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
-        far, on = await asyncio.open_connection(self.host, self.port)
-        with suppress(ConnectionError, asyncio.CancelledError):
-            await asyncio.gather(self._requests(near, on, back), _pass(far, back))
+        with suppress(ConnectionError, asyncio.CancelledError), closing(back):
+            far, on = await asyncio.open_connection(self.host, self.port)
+            with closing(on):
+                await asyncio.gather(self._requests(near, on, back), _pass(far, back))
 
     async def _requests(
         self, near: asyncio.StreamReader, on: asyncio.StreamWriter, back: asyncio.StreamWriter
@@ -69,20 +75,11 @@ def busy_proxy(api: str, refusals: int) -> Generator[BusyProxy]:
     address = urlsplit(api)
     assert address.hostname is not None
     assert address.port is not None
-    proxy, ready = BusyProxy(address.hostname, address.port, refusals=refusals), threading.Event()
-
-    def work() -> None:
-        with suppress(asyncio.CancelledError):
-            proxy._loop.run_until_complete(proxy.serve(ready))  # pyright: ignore[reportPrivateUsage]
-
-    thread = threading.Thread(target=work, daemon=True)
+    proxy = BusyProxy(address.hostname, address.port, refusals=refusals)
+    # Connections that are open at the end are cancelled, and close, as `run` ends.
+    thread = threading.Thread(target=lambda: asyncio.run(proxy.serve()), daemon=True)
     thread.start()
-    ready.wait()
+    assert proxy.ready.wait(10)
     yield proxy
-
-    def stop() -> None:
-        for task in asyncio.all_tasks(proxy._loop):  # pyright: ignore[reportPrivateUsage]
-            task.cancel()
-
-    proxy._loop.call_soon_threadsafe(stop)  # pyright: ignore[reportPrivateUsage]
+    proxy.stop()
     thread.join(10)
