@@ -14,7 +14,7 @@ import typer
 
 from ..errors import InputError, RunDamagedError
 from ..files import read_text
-from ..text import dollars, one_line, plural
+from ..text import dollars, duration, one_line, plural
 from .command import AsJson, command
 from .terminal.printing import print_json, print_section, print_table, print_text
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..store.protocol import RunStore
     from ..store.runs import ListedRun
 
-__all__ = ["Param", "ProcedureName", "check_given", "procedure_app", "read_given"]
+__all__ = ["Param", "ProcedureName", "check_given", "procedure_app", "read_given", "worse_note"]
 
 ProcedureName = Annotated[
     str | None,
@@ -39,11 +39,21 @@ Param = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="A parameter of --procedure; repeatable."),
 ]
+_MOST_ALIKE = 10
 _Reference = Annotated[str, typer.Argument(metavar="NAME[@N]", help="A procedure, or a version.")]
 
 procedure_app = typer.Typer(
     no_args_is_help=True, help="Plans under a name, with parameters, that are run again."
 )
+
+
+def worse_note(stored: StoredProcedure) -> tuple[str, ...]:
+    """Say that a version does worse than the one before it, and what to do, where it does."""
+    from ..store.version_figures import find_worse
+
+    if not (said := find_worse(stored)):
+        return ()
+    return (f"{said} Go back: prefect-swarm procedure rollback {stored.procedure.name}",)
 
 
 def read_given(values: Sequence[str]) -> dict[str, str]:
@@ -105,12 +115,13 @@ def save(
     Each text that --param names becomes a place such as {param.week}, with the text as the default.
     """
     from ..flows.fork import finished_work
-    from ..plan.procedure import check_procedure, make_places
+    from ..plan.procedure import bounds_from, check_procedure, make_places
     from ..store.procedures import save_procedure
 
     work = finished_work(run_name)
     given = read_given(param or ())
-    plan, found = make_places(work.plan.model_copy(update={"inputs": {}}), given)
+    # The run's own inputs, and the procedure that it may have been a run of, are not its plan's.
+    plan, found = make_places(work.plan.model_copy(update={"inputs": {}, "procedure": ""}), given)
     for parameter, text in given.items():
         if not found[parameter]:
             raise InputError(
@@ -122,7 +133,8 @@ def save(
         "purpose": purpose or work.plan.objective,
         "run": work.run.run_id,
         "parameters": {key: _parameter(text) for key, text in given.items()},
-        "took": _took(work.run),
+        "took": (took := _took(work.run)),
+        "bounds": bounds_from(took, _room(work.run)),
         "plan": plan,
     }
     made = check_procedure(fields, f"What was to be made of run {work.run.run_id}")
@@ -147,14 +159,32 @@ def _parameter(text: str) -> Parameter:
 
 
 def _took(run: RunStore) -> SourceCost:
+    """Return what the dearest took of a run and the completed ones like it."""
     from ..plan.procedure import SourceCost
+    from ..store.runs import list_runs
 
-    if (result := run.result()) is None:
+    listed = [*list_runs(statuses=frozenset({"completed", "partial"}))]
+    own = next((each for each in listed if each.run_id == run.run_id), None)
+    if own is None:
         return SourceCost()
-    cost = result.cost
+    alike = [each for each in listed if each.kind == own.kind and each.status == "completed"]
+    alike = [own, *(each for each in alike if each is not own)][:_MOST_ALIKE]
     return SourceCost(
-        tokens=cost.tokens, usd=cost.money_usd, seconds=round(result.metrics.makespan_s, 1)
+        tokens=max(each.tokens or 0 for each in alike),
+        usd=max((each.usd for each in alike if each.usd is not None), default=None),
+        seconds=round(max(each.makespan_s or 0 for each in alike), 1),
+        runs=len(alike),
     )
+
+
+def _room(run: RunStore) -> int:
+    """Return the tokens that a run's calls reserved at most, by how many were under way at once."""
+    from ..flows.bounds import MOST_ROOM
+    from ..store.attempt import most_under_way
+
+    result = run.result()
+    attempts = [] if result is None else [a for step in result.steps for a in step.attempts]
+    return MOST_ROOM * most_under_way(a for a in attempts if a.usage.requests)
 
 
 def new(
@@ -185,18 +215,25 @@ def list_all(as_json: AsJson = False) -> int:
     if not found:
         print_text("There are no procedures. Make one of a run: prefect-swarm procedure save RUN")
         return 0
-    header = ("Procedure", "Steps", "Parameters", "From run", "Purpose")
+    header = ("Procedure", "Steps", "Parameters", "Runs", "Completed", "Tokens", "Purpose")
     print_table(header, map(_row, found))
+    for each in found:
+        for said in worse_note(each):
+            print_text(said)
     return 0
 
 
 def _row(stored: StoredProcedure) -> tuple[str, ...]:
-    procedure = stored.procedure
+    from ..store.version_figures import find_figures
+
+    procedure, figures = stored.procedure, find_figures(stored.reference)
     return (
         stored.reference,
         str(len(procedure.plan.steps)),
         ", ".join(procedure.parameters),
-        procedure.run,
+        str(figures.runs),
+        str(figures.completed),
+        "" if figures.tokens is None else f"{figures.tokens:,.0f}",
         one_line(procedure.purpose, 60),
     )
 
@@ -213,8 +250,28 @@ def show(reference: _Reference, as_json: AsJson = False) -> int:
     print_text(f"# {_headline(stored)}")
     numbers = versions_of(stored.procedure.name)
     print_text(f"# Versions: {', '.join(map(str, numbers))}. File: {stored.path}")
+    print_text(f"# {_figures(stored)}")
+    for said in worse_note(stored):
+        print_text(f"# {said}")
     print_text(procedure_text(stored.procedure).rstrip())
     return 0
+
+
+def _figures(stored: StoredProcedure) -> str:
+    from ..store.version_figures import find_figures
+
+    found = find_figures(stored.reference)
+    if not found.runs:
+        return "No run of it has ended."
+    said = [
+        f"{plural(found.runs, 'run')} of it ended, {found.completed} completed",
+        f"{found.attempts:.2f} attempts a step",
+        f"gates refused {found.refused:.0%} of them",
+        f"{found.tokens or 0:,.0f} tokens a run",
+        *([] if found.usd is None else [f"{dollars(found.usd)} a run"]),
+        f"{duration(found.seconds or 0)} a run",
+    ]
+    return f"{', '.join(said)}."
 
 
 def diff(

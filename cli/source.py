@@ -23,11 +23,11 @@ from ..inputs.contents import MAX_NAME
 from ..inputs.reading import FilesRead, check_inputs, merged_inputs, read_files, reading_notes
 from ..plan.items import has_rows, names_matching, pattern_of
 from ..plan.output import Output, schema_problem
-from ..plan.procedure import ProcedureBounds, fill_in
+from ..plan.procedure import ProcedureBounds
 from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 from ..untrusted.json_text import NoJsonError, read_json
-from .procedure import check_given, read_given
+from .procedure import check_given, read_given, worse_note
 
 __all__ = [
     "CollectBy",
@@ -195,8 +195,7 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
     if arguments.is_mapped:
         return _mapped(arguments, read, schema)
     if arguments.procedure is not None:
-        known, bounds = _of_procedure(arguments, max_steps, read.texts)
-        return replace(_from_plan(known, objective, read.texts, notes, schema), bounds=bounds)
+        return _of_procedure(arguments, max_steps, read.texts, notes, schema)
     if plan is not None:
         known = _read_plan(plan, max_steps, read.texts)
         return _from_plan(known, objective, read.texts, notes, schema)
@@ -265,14 +264,21 @@ def _read_plan(path: Path, max_steps: int, inputs: Mapping[str, str]) -> TaskIR:
 
 
 def _of_procedure(
-    arguments: SourceArguments, max_steps: int, inputs: Mapping[str, str]
-) -> tuple[TaskIR, ProcedureBounds]:
+    arguments: SourceArguments,
+    max_steps: int,
+    inputs: Mapping[str, str],
+    notes: tuple[str, ...],
+    schema: dict[str, Any] | None,
+) -> RunSource:
     """Return a procedure's plan with the given values, and what a run of it may take."""
     from ..store.procedures import find_procedure
 
-    procedure = find_procedure(str(arguments.procedure)).procedure
-    given = check_given(procedure, read_given(arguments.parameters))
-    return fill_in(procedure, given, _rules(max_steps, inputs)), procedure.bounds
+    stored = find_procedure(str(arguments.procedure))
+    given = check_given(stored.procedure, read_given(arguments.parameters))
+    plan = stored.filled(given, _rules(max_steps, inputs))
+    said = (*notes, *worse_note(stored))
+    source = _from_plan(plan, arguments.objective, inputs, said, schema)
+    return replace(source, bounds=stored.procedure.bounds)
 
 
 def _rules(max_steps: int, inputs: Mapping[str, str]) -> PlanRules:

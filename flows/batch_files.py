@@ -19,7 +19,7 @@ from ..data_types import Frozen
 from ..errors import InputError
 from ..files import READABLE, replace_atomically
 from ..gates import gates
-from ..plan.procedure import ParameterValue, fill_in
+from ..plan.procedure import ParameterValue
 from ..plan.task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
 from ..store.procedures import find_procedure
 from ..store.result import SwarmResult
@@ -145,12 +145,12 @@ def _override(options: SwarmOptions, own: object) -> SwarmOptions:
 
 
 def _of_procedure(asked: _Procedure, options: SwarmOptions) -> BatchJob:
-    procedure = find_procedure(asked.procedure).procedure
-    plan = fill_in(procedure, asked.parameters, _rules(options))
+    stored = find_procedure(asked.procedure)
+    plan = stored.filled(asked.parameters, _rules(options))
     return BatchJob(
         objective=plan.objective,
         plan=plan,
-        options=within_bounds(options, procedure.bounds),
+        options=within_bounds(options, stored.procedure.bounds),
         inputs=asked.inputs,
     )
 

@@ -145,7 +145,9 @@ async def plan_for(
     if plan is not None:
         own = plan_rules(options, context.toolsets.names)
         checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), own)
-        return Planned(plan=checked, planning=Planning(source="user")), None
+        return Planned(
+            plan=checked, planning=Planning(source="user", procedure=checked.procedure)
+        ), None
     failures: list[NoPlanError] = []
     offered = frozenset(fact.name for fact in facts.toolsets) if facts else frozenset[str]()
     rules = PlanRules(options.max_steps, frozenset(gates()), frozenset(inputs), offered)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from ..data_types import Frozen
 from ..errors import InputError, PlanError
 from ..inputs.reading import merged_inputs
-from ..plan.procedure import ParameterValue, fill_in
+from ..plan.procedure import ParameterValue
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
 from ..store.procedures import find_procedure
 from ..store.protocol import RunStore
@@ -120,7 +120,7 @@ def plan_of_run(
     if source.path:
         return load_plan(Path(source.path))
     if source.procedure:
-        plan = fill_in(find_procedure(source.procedure).procedure, source.parameters)
+        plan = find_procedure(source.procedure).filled(source.parameters)
         # A deployment's runs have the objective of the deployment, whatever their values are.
         return plan.model_copy(update={"objective": objective})
     raise InputError(

@@ -262,6 +262,8 @@ def _begin(
             options=options.model_dump(mode="json"),
             deployment=str(begun.deployment_id or ""),
             scheduled_at=planned.timestamp() if planned else None,
+            # A fork takes over what is done: what it takes says nothing of the procedure.
+            procedure=plan.procedure if plan is not None and fork is None else "",
         )
         run.write_about(about)
     return plan

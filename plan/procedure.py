@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, cast
@@ -26,6 +27,7 @@ __all__ = [
     "Procedure",
     "ProcedureBounds",
     "SourceCost",
+    "bounds_from",
     "check_procedure",
     "fill_in",
     "make_places",
@@ -85,11 +87,12 @@ class ProcedureBounds(PlanPart):
 
 
 class SourceCost(PlanPart):
-    """What the run took that a procedure comes from."""
+    """What the run took that a procedure comes from, or the dearest of runs like it."""
 
     tokens: int = Field(default=0, ge=0, description="Tokens.")
     usd: float | None = Field(default=None, ge=0, description="Dollars; empty if not known.")
     seconds: float = Field(default=0, ge=0, description="Seconds.")
+    runs: int = Field(default=1, ge=1, description="How many runs it is the dearest of.")
 
 
 class Procedure(PlanPart):
@@ -120,6 +123,29 @@ class Procedure(PlanPart):
         if unused := [name for name in self.parameters if name not in places]:
             raise ValueError(f"nothing in the plan has a place for the parameter {unused[0]}")
         return self
+
+
+def bounds_from(took: SourceCost, room: int) -> ProcedureBounds:
+    """Return the bounds of a procedure's runs by what runs took; none of what isn't known.
+
+    The more runs there were, the closer the bound: with n of them it is 1 + 2/n times the most that
+    one took, and what calls reserve beside that until they have answered.
+
+    Args:
+        took: What the dearest of the runs took.
+        room: Tokens that calls under way reserve at most.
+    """
+    if not took.tokens:
+        return ProcedureBounds()
+    tokens = _rounded_up(took.tokens * (1 + 2 / took.runs) + room)
+    usd = None if not took.usd else _rounded_up(1e6 * took.usd * tokens / took.tokens) / 1e6
+    return ProcedureBounds(max_tokens=tokens, max_usd=usd)
+
+
+def _rounded_up(value: float) -> int:
+    """Return the next number that has two digits before its zeros."""
+    unit = 10 ** max(0, len(str(int(value))) - 2)
+    return math.ceil(value / unit) * unit
 
 
 def procedure_text(procedure: Procedure) -> str:

@@ -150,6 +150,10 @@ class TaskIR(PlanPart):
     escalation: Escalation = Field(
         default=Escalation(), description="How far a failing step may go."
     )
+    procedure: str = Field(
+        default="",
+        description="The procedure that it was made of, with its version: weekly-report@3.",
+    )
 
     _add_any_agent = model_validator(mode="before")(with_any_agent)
 

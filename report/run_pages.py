@@ -275,7 +275,8 @@ def _origin(view: RunView) -> str:
     if planning is None:
         return ""
     if planning.source == "user":
-        return "The plan was given."
+        of = f"that of the procedure {planning.procedure}" if planning.procedure else "given"
+        return f"The plan was {of}."
     if planning.source == "fork":
         return f"The plan is that of {planning.forked_words}."
     score = "" if planning.score is None else f", with a score of {planning.score:.2f}"

@@ -6,6 +6,8 @@ Times are seconds since the Unix epoch, UTC.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import accumulate
 from typing import Literal
 
 from pydantic import Field
@@ -29,6 +31,7 @@ __all__ = [
     "Usage",
     "excerpt",
     "is_excerpt_whole",
+    "most_under_way",
 ]
 
 
@@ -227,6 +230,14 @@ class Attempt(Frozen):
     def duration_s(self) -> float:
         """Seconds of work: from start to end, less the wait for the model's turn."""
         return max(0.0, self.ended_at - self.started_at - self.queue_s)
+
+
+def most_under_way(attempts: Iterable[Attempt]) -> int:
+    """Return how many attempts were under way at once, at most."""
+    changes = sorted(
+        change for each in attempts for change in ((each.started_at, 1), (each.ended_at, -1))
+    )
+    return max(accumulate(change for _, change in changes), default=0)
 
 
 _CUT = re.compile(r" … \[[0-9]+ more characters\]\Z")

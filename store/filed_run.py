@@ -183,6 +183,7 @@ class FiledRun(RunFiles):
             "started_at": about.started_at,
             "scheduled_at": about.scheduled_at,
             **({"deployment": about.deployment} if about.deployment else {}),
+            **({"procedure": about.procedure} if about.procedure else {}),
         }
         self.append(ACCOUNTS, known)
         self.write(ABOUT, {**known, "options": dict(about.options or {})})
@@ -524,6 +525,7 @@ def _about(found: Mapping[str, Any]) -> About:
         moment_of(found.get("started_at")),
         scheduled_at=moment_of(found.get("scheduled_at")),
         deployment=str(found.get("deployment") or ""),
+        procedure=str(found.get("procedure") or ""),
     )
 
 

@@ -8,13 +8,22 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError
 from ..files import make_folder, read_text, storage_error, write_atomically
-from ..plan.procedure import NAME, Procedure, parse_procedure, procedure_text
+from ..plan.procedure import (
+    NAME,
+    ParameterValue,
+    Procedure,
+    fill_in,
+    parse_procedure,
+    procedure_text,
+)
+from ..plan.task_ir import PlanRules, TaskIR
 from ..settings import home
 from ..untrusted.folder import UntrustedFolder
 
@@ -53,6 +62,16 @@ class StoredProcedure:
     def reference(self) -> str:
         """Its name with its version."""
         return f"{self.procedure.name}@{self.version}"
+
+    def filled(self, given: Mapping[str, ParameterValue], rules: PlanRules | None = None) -> TaskIR:
+        """Return its plan with the values that a run is given; the plan names this version.
+
+        Raises:
+            InputError: A value is missing, is no parameter's, or doesn't fit.
+            PlanError: The filled plan breaks a rule.
+        """
+        plan = fill_in(self.procedure, given, rules)
+        return plan.model_copy(update={"procedure": self.reference})
 
 
 def save_procedure(procedure: Procedure) -> StoredProcedure:

@@ -118,6 +118,7 @@ class About:
         options: Those that the run was first started with; None if not known.
         deployment: Prefect's id of the deployment that it is a run of; "" if of none.
         scheduled_at: When Prefect was to start it, in the same seconds; None if not known.
+        procedure: The procedure whose plan it does, with its version; "" if none's.
     """
 
     flow_run_id: str = ""
@@ -126,6 +127,7 @@ class About:
     options: Mapping[str, Any] | None = None
     deployment: str = ""
     scheduled_at: float | None = None
+    procedure: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.flow_run_id)

@@ -105,6 +105,9 @@ class Planning(Frozen):
         default=None, description="SHA-256 of the adapter that the model planned with, if any."
     )
     usage: Usage = Usage()
+    procedure: str = Field(
+        default="", description="The procedure that a given plan was made of, with its version."
+    )
     forked_from: str = Field(
         default="", description="The run that the plan, or what it was edited from, is of."
     )

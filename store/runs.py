@@ -243,6 +243,7 @@ class ListedRun:
         running_s: Seconds since the process that executes it began to; None if none does.
         missing: How many steps and items failed for good; None until the run has ended.
         deployment: Prefect's id of the deployment that it is a run of; "" if of none.
+        procedure: The procedure whose plan it does, with its version; "" if none's.
         damage: What can't be read; "" if all can.
     """
 
@@ -262,6 +263,7 @@ class ListedRun:
     running_s: float | None = None
     missing: int | None = None
     deployment: str = ""
+    procedure: str = ""
 
     @property
     def figures(self) -> list[str]:
@@ -270,7 +272,12 @@ class ListedRun:
 
     @property
     def kind(self) -> str:
-        """What runs like it have, too: the deployment, or the objective but for its figures."""
+        """What runs like it have, too: the deployment, or the objective but for its figures.
+
+        Runs of a procedure are alike whatever their parameters, and its version, are.
+        """
+        if name := self.procedure.partition("@")[0]:
+            return self.deployment or f"procedure {name}"
         return self.deployment or _FIGURES.sub("#", " ".join(self.objective.casefold().split()))
 
 
@@ -288,6 +295,7 @@ class _Beginning:
     flow_run_id: str = ""
     damage: str = ""
     deployment: str = ""
+    procedure: str = ""
     head: bytes | None = None
 
     @property
@@ -303,6 +311,7 @@ class _Beginning:
             self.flow_run_id,
             damage=damage,
             deployment=self.deployment,
+            procedure=self.procedure,
             **figures,
         )
 
@@ -312,6 +321,7 @@ def list_runs(
     statuses: frozenset[RunStatus] = frozenset(),
     *,
     since: float = 0.0,
+    procedure: str = "",
     folder: Path | None = None,
 ) -> Iterator[ListedRun]:
     """Go through the stored runs, newest first.
@@ -320,6 +330,7 @@ def list_runs(
         words: All of them have to be in the objective or the id, in any case.
         statuses: The run has one of these; any, if there are none.
         since: The run began at this time or later, in seconds since 1970.
+        procedure: The run does the plan of this procedure, or of this version of one; "" for any.
         folder: Holds a folder for each run; if it is left out, the runs are where they are stored.
 
     Raises:
@@ -332,6 +343,8 @@ def list_runs(
             break
         text = f"{run.objective}\n{run.name}\n{run.flow_run_id}".casefold()
         if not all(word in text for word in wanted) or not _may_have(run, statuses):
+            continue
+        if procedure and procedure not in (run.procedure, run.procedure.partition("@")[0]):
             continue
         listed = _listed(run)
         if not statuses or listed.status in statuses:
@@ -464,6 +477,7 @@ def _begun(run: FiledRun, about: _About, head: bytes | None = None) -> _Beginnin
         about.objective,
         about.flow_run_id,
         deployment=about.deployment,
+        procedure=about.procedure,
         head=head,
     )
 
@@ -537,6 +551,7 @@ class _About(_Read):
     objective: str
     flow_run_id: str
     deployment: str = ""
+    procedure: str = ""
 
 
 class _Step(_Read):

@@ -296,7 +296,7 @@ def _waited(metrics: Metrics) -> str:
 def _origin(result: SwarmResult) -> str:
     planning = result.planning
     if planning.source == "user":
-        return "given"
+        return f"procedure {planning.procedure}" if planning.procedure else "given"
     if planning.source == "fork":
         return f"that of {planning.forked_words}"
     score = "" if planning.score is None else f", score {planning.score:.2f}"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ...metrics.clock import TimeKind
 from ...metrics.critical_path import KIND_WORDS
-from ...store.attempt import Attempt
+from ...store.attempt import Attempt, most_under_way
 from ...store.step import StepState
 from ...text import duration, one_line, plural
 from ..members import lane_states
@@ -124,7 +124,7 @@ def _shared(step: StepView, members: int, origin: float) -> TimelineBar:
     worked_s = sum(each.duration_s for each in tries)
     title = (
         f"{step.id} · {step.state.agent}: {members:,} members in {plural(len(tries), 'attempt')}, "
-        f"worked {seconds(worked_s)}, at most {_most_at_once(tries)} at once"
+        f"worked {seconds(worked_s)}, at most {most_under_way(tries)} at once"
     )
     end_s = max(each.ended_at for each in tries) - origin
     return TimelineBar(
@@ -141,17 +141,6 @@ def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
         else:
             found.append((start, max(start, end)))
     return found
-
-
-def _most_at_once(tries: Sequence[Attempt]) -> int:
-    changes = sorted(
-        change for each in tries for change in ((each.started_at, 1), (each.ended_at, -1))
-    )
-    most = now = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
 
 
 def _turn(attempt: Attempt, step: StepState, origin: float, then: float | None) -> TimelineBar:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.store import recurring
+from prefect_swarm.store import recurring, version_figures
 from prefect_swarm.store.recurring import Recurring
 from scripted import Script, scripted
 
@@ -78,6 +78,18 @@ def test_it_says_which_run_it_comes_from_and_what_that_took(invoke: Invoke, sour
     stored = json.loads(shown(invoke, "show", "weekly", "--json"))
     assert stored["took"]["tokens"] == took
     assert stored["run"] == source
+    assert stored["bounds"]["max_tokens"] > 3 * took
+
+
+def test_bounds_are_made_of_all_runs_alike(
+    invoke: Invoke, source: str, tmp_path: Path, script: Script
+) -> None:
+    script.reply = lambda _: " ".join(f"Part {number} is long." for number in range(90))
+    dearer = finished_run(invoke, tmp_path, PLAN)
+    took = json.loads(invoke("inspect", dearer, "--json").stdout)["cost"]["tokens"]
+    shown(invoke, "save", source, "--name", "weekly", "--param", "week=47")
+    stored = json.loads(shown(invoke, "show", "weekly", "--json"))
+    assert (stored["took"]["tokens"], stored["took"]["runs"]) == (took, 2)
 
 
 WEEKLY = """\
@@ -114,6 +126,36 @@ def test_it_is_edited_as_a_file_compared_and_rolled_back(invoke: Invoke, weekly:
     assert (listed["name"], listed["version"]) == ("weekly", 1)
     assert "Removed weekly: 2 versions." in shown(invoke, "remove", "weekly")
     assert "There are no procedures." in shown(invoke, "list")
+
+
+def test_a_version_that_does_worse_is_said_before_it_is_run(
+    invoke: Invoke, weekly: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(version_figures, "LEAST_RUNS", 1)
+    (weekly.parent / "notes.txt").write_text("Cold.", "utf-8")
+    given = ("--procedure", "weekly", "--file", weekly.parent / "notes.txt", "--no-memory")
+    first = invoke("run", *given)
+    assert "Plan of 1 step (procedure weekly@1)" in first.stdout
+
+    weekly.write_text(WEEKLY.replace("read week", "read all of week"), "utf-8")
+    shown(invoke, "new", weekly)
+    replies = iter(("", "It is read."))
+    script.reply = lambda _: next(replies)
+    second = invoke("run", *given)
+    assert second.exit_code == 0, second.stderr
+    worse = "weekly@2 does worse than weekly@1:"
+    assert worse not in second.stderr
+
+    assert "2.00 attempts a step, 1.00 before" in shown(invoke, "list")
+    assert "1 run of it ended, 1 completed, 2.00 attempts a step" in shown(invoke, "show", "weekly")
+    script.reply = lambda _: "It is read."
+    third = " ".join(invoke("run", *given).stderr.split())
+    assert worse in third
+    assert "Go back: prefect-swarm procedure rollback weekly" in third
+    shown(invoke, "rollback", "weekly")
+    assert worse not in invoke("run", *given).stderr
+    row = next(each for each in shown(invoke, "list").splitlines() if "weekly@" in each).split()
+    assert (row[0], row[3:5]) == ("weekly@1", ["2", "2"])
 
 
 @pytest.mark.usefixtures("weekly")

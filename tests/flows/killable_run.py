@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Coroutine
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,6 +47,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
+_SERVER = Path(__file__).parents[1] / "support" / "desk_server.py"
 _CALLS = 3
 """Calls that an agent with tools makes, one after the other."""
 _ALIKE = 2
@@ -64,6 +66,7 @@ class Order(BaseModel):
         at_once: How many steps run at once, of a run that is started; 0 as ever.
         replies: What the model answers to what it is asked, where that isn't `done: …`.
         objective: What a run is started for that plans itself, where no plan is given.
+        mcp: Whether the desk is an MCP server, in a process of its own.
         turns: What the orchestrator writes in each of its turns; the first is the plan. A turn is
             written only where the orchestrator is shown the text `sees`, and `edited` instead of it
             where a person has changed the plan.
@@ -83,6 +86,7 @@ class Order(BaseModel):
     at_once: int = 0
     objective: str = ""
     turns: list[dict[str, Any]] = []
+    mcp: bool = False
 
 
 class Process:
@@ -110,7 +114,7 @@ class Process:
         try:
             with (
                 override_models(worker=self._model(), orchestrator=self._model()),
-                override_toolsets(desk=self._desk()),
+                nullcontext() if order.mcp else override_toolsets(desk=self._desk()),
             ):
                 asyncio.run(self._run())
         except RunWaitingError:
@@ -140,11 +144,12 @@ class Process:
 
     def _run(self) -> Coroutine[Any, Any, Any]:
         order = self.order
+        servers = self._servers() if order.mcp else None
         if order.do == "resume":
             return resume(order.run)
         if order.do == "fork":
             return fork(order.run, again=order.again)
-        options = SwarmOptions(approve=order.approve, memory=False, model="test")
+        options = SwarmOptions(approve=order.approve, memory=False, model="test", mcp=servers)
         if order.at_once:
             options = options.model_copy(update={"max_concurrency": order.at_once})
         if order.turns:
@@ -152,6 +157,14 @@ class Process:
             return swarm(order.objective, options=options)
         plan = parse_plan(order.plan or {})
         return swarm(plan.objective, plan=plan, options=options)
+
+    def _servers(self) -> str:
+        """Write the file that has the desk's server begun; a run that is resumed reads it anew."""
+        arguments = [self.order.folder, os.getpid(), self.order.kill_at]
+        command = {"command": sys.executable, "args": [str(_SERVER), *map(str, arguments)]}
+        path = self.order.folder / "servers.json"
+        path.write_text(json.dumps({"mcpServers": {"desk": command}}), "utf-8")
+        return str(path)
 
     def _note(self, what: str, name: str) -> None:
         with (self.order.folder / what).open("a", encoding="utf-8") as file:

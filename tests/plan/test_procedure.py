@@ -11,6 +11,9 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.plan.procedure import (
     Parameter,
     Procedure,
+    ProcedureBounds,
+    SourceCost,
+    bounds_from,
     check_procedure,
     fill_in,
     make_places,
@@ -178,3 +181,36 @@ def test_arguments_of_calls_get_the_values_themselves() -> None:
     assert step.call is not None
     assert step.call.arguments == {"week": 47, "note": "week 47", "items": ['An "n"']}
     assert plan.objective == "Book “An 'n'”"
+
+
+@pytest.mark.parametrize(
+    ("took", "bounds"),
+    [
+        (SourceCost(), ProcedureBounds()),
+        (SourceCost(tokens=1234), ProcedureBounds(max_tokens=12_000)),
+        (SourceCost(tokens=1234, runs=10), ProcedureBounds(max_tokens=9_700)),
+        (
+            SourceCost(tokens=100_000, usd=0.2, runs=4),
+            ProcedureBounds(max_tokens=160_000, max_usd=0.32),
+        ),
+    ],
+)
+def test_bounds_are_closer_the_more_runs_they_are_made_of(
+    took: SourceCost, bounds: ProcedureBounds
+) -> None:
+    assert bounds_from(took, 8192) == bounds
+
+
+@given(
+    tokens=st.integers(1, 10**9),
+    usd=st.none() | st.floats(1e-6, 1e4),
+    runs=st.integers(1, 10),
+    room=st.integers(0, 10**6),
+)
+def test_a_run_like_the_dearest_is_within_its_bounds(
+    tokens: int, usd: float | None, runs: int, room: int
+) -> None:
+    bounds = bounds_from(SourceCost(tokens=tokens, usd=usd, runs=runs), room)
+    assert bounds.max_tokens is not None
+    assert bounds.max_tokens >= tokens + room
+    assert (bounds.max_usd or 0) >= (usd or 0)

@@ -35,7 +35,7 @@ class KillMoments:
         self._last = last
         self._count = 0
         # Opened once: what is written to it is not a moment.
-        self._notes = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        self._notes = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC)
 
     def watch(self) -> None:
         """Begin to count, for as long as this process lives."""

@@ -89,9 +89,10 @@ def killable() -> Generator[Killable]:
         process.communicate()
 
 
-def mostly_exhaustive(first: str, *others: str) -> list[Any]:
+def mostly_exhaustive(first: str | tuple[Any, ...], *others: str | tuple[Any, ...]) -> list[Any]:
     """Return moments to be killed at, of which the tests of each change take the first alone."""
-    return [first, *(pytest.param(other, marks=pytest.mark.exhaustive) for other in others)]
+    rest = (other if isinstance(other, tuple) else (other,) for other in others)
+    return [first, *(pytest.param(*other, marks=pytest.mark.exhaustive) for other in rest)]
 
 
 def spread(moments: int, kills: int = KILLS) -> list[int]:

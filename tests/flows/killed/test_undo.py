@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from killable import FAILED, Story, killable, killed_often, mostly_exhaustive
@@ -34,12 +34,14 @@ class TakenBack(Story):
     """Two letters are sent, the third step fails, and they are taken back."""
 
     ends = (*Story.ends, FAILED)
+    order: ClassVar[dict[str, Any]] = {}
 
     def next_order(self) -> dict[str, Any] | None:
         if not (runs := self.begun()):
-            return {"do": "start", "plan": PLAN.model_dump(mode="json", exclude_unset=True)}
+            plan = PLAN.model_dump(mode="json", exclude_unset=True)
+            return {"do": "start", "plan": plan, **self.order}
         if (result := runs[0].result()) is None:
-            return {"do": "resume", "run": runs[0].run_id}
+            return {"do": "resume", "run": runs[0].run_id, **self.order}
         said = {each.step: each.problem for each in result.undone}
         for step, letter in LETTERS.items():
             is_there = letter in self.lines("sent") and letter not in self.lines("taken_back")
@@ -57,10 +59,27 @@ class TakenBack(Story):
         assert set(self.lines("taken_back")) <= set(self.lines("sent")), self.killed_at
 
 
-@pytest.mark.parametrize("moment", mostly_exhaustive("taken_back 2", "sent 2", "taking back 2"))
-def test_what_may_have_been_done_is_named_and_not_done_again(tmp_path: Path, moment: str) -> None:
+class TakenBackByServer(TakenBack):
+    """The same letters, sent by an MCP server."""
+
+    order: ClassVar[dict[str, Any]] = {"mcp": True}
+
+
+MOMENTS = [
+    *((TakenBack, moment) for moment in ("taken_back 2", "sent 2", "taking back 2")),
+    *(
+        (TakenBackByServer, f"server {moment}")
+        for moment in ("taken_back 2", "sent 2", "sending 2", "taking back 2")
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "moment"), mostly_exhaustive(*MOMENTS))
+def test_what_may_have_been_done_is_named_and_not_done_again(
+    tmp_path: Path, kind: type[Story], moment: str
+) -> None:
     with killable() as runs:
-        story = TakenBack(runs, tmp_path / "run", moment)
+        story = kind(runs, tmp_path / "run", moment)
         story.play()
         [run] = story.begun()
         result = run.result()
@@ -73,9 +92,12 @@ def test_what_may_have_been_done_is_named_and_not_done_again(tmp_path: Path, mom
 
 
 @pytest.mark.exhaustive
-def test_killed_at_any_moment_the_report_says_what_is_there_still(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [TakenBack, TakenBackByServer])
+def test_killed_at_any_moment_the_report_says_what_is_there_still(
+    tmp_path: Path, kind: type[Story]
+) -> None:
     def made(kill_at: int, folder: Path) -> Story:
-        return TakenBack(runs, folder, kill_at)
+        return kind(runs, folder, kill_at)
 
     with killable() as runs:
         killed_often(made, tmp_path)
