@@ -6,7 +6,8 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,15 +19,24 @@ from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
-from provider_server import Asked, Reply, provider_server
+from provider_server import Asked, ProviderServer, Reply, provider_server
 
-__all__ = ["run"]
+__all__ = [
+    "MODEL",
+    "OBJECTIVE",
+    "ROUNDS",
+    "STEPS",
+    "STEP_S",
+    "TOKENS_PER_S",
+    "paced_server",
+    "run",
+]
 
 ROUNDS = 3
 TOKENS_PER_S = 50.0
 TOKEN = 4
 """Characters of a token."""
-STEP_S = 5.0
+STEPS, STEP_S = 12, 5.0
 MODEL = "bench-model"
 OBJECTIVE = "Compare eight cities as places for a small company"
 CITIES = ("Lisbon", "Tallinn", "Vienna", "Porto", "Leipzig", "Gdansk", "Turin", "Ghent")
@@ -34,7 +44,7 @@ HEAD = f"""\
 ## Plans that stream
 
 How much sooner do steps start where they are asked while their plan is still being written? A
-provider's server on this machine (OpenAI's chat API over HTTP) writes a plan of 12 steps and
+provider's server on this machine (OpenAI's chat API over HTTP) writes a plan of {STEPS} steps and
 {{tokens:.0f}} tokens, {TOKENS_PER_S:g} tokens a second. 8 of its steps need nothing, 3 need some,
 the last one joins these. A step's answer takes {STEP_S:g} s. Medians of {ROUNDS} rounds, in which
 both ways take turns.
@@ -117,15 +127,23 @@ def _row(
     return f"| {what} | {streamed:.2f} s | {plain:.2f} s | {streamed / plain:.2f} |"
 
 
-async def _taken(*, streamed: bool) -> PlanTaken:
-    asked: list[float] = []
+@contextmanager
+def paced_server(asked: list[float]) -> Generator[ProviderServer]:
+    """Serve what writes the plan at its pace, and answers its steps after a time.
+
+    Args:
+        asked: Gets the moment of each step's request.
+    """
     written = json.dumps(plan())
 
     def answer(request: Asked) -> Reply:
+        read = len(json.dumps(request.body)) // TOKEN
         if not request.is_plan:
             asked.append(perf_counter())
             time.sleep(STEP_S)
-            return Reply(f"A finding of its own: {request.prompt.splitlines()[-1]}")
+            subject = request.prompt.splitlines()[-1]
+            text = " ".join(f"Figure {n} on “{subject[:40]}” is {37 * n}." for n in range(1, 12))
+            return Reply(text, input_tokens=read, output_tokens=len(text) // TOKEN)
         began = perf_counter()
 
         def keep_pace(number: int) -> None:
@@ -133,16 +151,28 @@ async def _taken(*, streamed: bool) -> PlanTaken:
 
         if not request.body.get("stream"):
             keep_pace(-(-len(written) // TOKEN))
-        return Reply(tool_args=written, piece=TOKEN, before_piece=keep_pace)
+        return Reply(
+            tool_args=written,
+            piece=TOKEN,
+            before_piece=keep_pace,
+            input_tokens=read,
+            output_tokens=len(written) // TOKEN,
+        )
 
     with provider_server(answer, models=(MODEL,)) as server:
+        yield server
+
+
+async def _taken(*, streamed: bool) -> PlanTaken:
+    asked: list[float] = []
+    with paced_server(asked) as server:
         options = SwarmOptions(
-            model=server.name(MODEL), memory=False, max_concurrency=12, stream_plan=streamed
+            model=server.name(MODEL), memory=False, max_concurrency=STEPS, stream_plan=streamed
         )
         began = perf_counter()
         result = await swarm(OBJECTIVE, options=options)
         ended = perf_counter()
-    if result.status != "completed" or len(asked) != 12:
+    if result.status != "completed" or len(asked) != STEPS:
         raise RuntimeError(f"The run ended {result.status} after {len(asked)} steps.")
     return PlanTaken(asked[0] - began, ended - began)
 

@@ -23,6 +23,7 @@ BENCHES = (
     "store_places",
     "expansion",
     "plan_stream",
+    "procedures",
     "langgraph_shapes",
     "asynchow",
     "parallelqa",
