@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..plan.task_ir import TaskIR, is_orchestrated
+from ..plan.task_ir import TaskIR, asks_agents, is_orchestrated
 from ..store.diff import (
     FieldChange,
     PlanDifference,
@@ -220,7 +220,8 @@ def fork(
     edited = None if plan is None else _read(find_run(run_name), plan, changes)
     prepared = _prepared(run_name, edited, names, changes, turn)
     orchestrated = bool(turn) or is_orchestrated(prepared.plan)
-    asyncio.run(check_models(prepared.options, orchestrated=orchestrated))
+    has_agents = asks_agents(prepared.plan)
+    asyncio.run(check_models(prepared.options, orchestrated=orchestrated, has_agents=has_agents))
     say(_what_it_takes(prepared))
     return run_and_report(
         prepared.plan.objective,

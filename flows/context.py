@@ -43,7 +43,7 @@ def planned_steps(steps: Iterable[CompiledStep]) -> tuple[PlannedStep, ...]:
         PlannedStep(
             id=step.id,
             agent=step.agent,
-            tier=step.tier,
+            tier="" if step.call else step.tier,
             upstream=step.needs,
             optional=step.optional,
             label=step.label,

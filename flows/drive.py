@@ -369,7 +369,8 @@ class Driver:
             self._running[step] = asyncio.create_task(taking)
             return
         if attempt > 1 or step not in self._prestarted:
-            self.context.emit(StartedEvent(step=step, attempt=attempt, tier=command.tier))
+            tier = "" if record.step.call else command.tier
+            self.context.emit(StartedEvent(step=step, attempt=attempt, tier=tier))
         ready_at = self._waits_since.pop(step, None)
         work = self.attempts.run_attempt(command, ready_at)
         self._running[step] = asyncio.create_task(work)

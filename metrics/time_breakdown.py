@@ -474,7 +474,9 @@ def _stretches(step: str, attempt: Attempt) -> Iterator[Stretch]:
             ended_at=since + max(0.0, seconds),
         )
 
-    yield stretch("model", attempt.started_at, attempt.ended_at - attempt.started_at)
+    # A call of the plan's own asks no model.
+    kind = "model" if attempt.model else "tool"
+    yield stretch(kind, attempt.started_at, attempt.ended_at - attempt.started_at)
     for each in attempt.stretches:
         yield stretch(each.kind, each.started_at, each.seconds)
     for call in attempt.calls:

@@ -186,7 +186,9 @@ def attempt_lines(attempt: Attempt) -> list[str]:
     lines = [
         f"{attempt.model} on tier {attempt.tier}: {duration(attempt.duration_s)}, after "
         f"{duration(attempt.queue_s)} of waiting; {usage.input_tokens:,} tokens read, "
-        f"{usage.output_tokens:,} written",
+        f"{usage.output_tokens:,} written"
+        if attempt.model
+        else f"a call without a model: {duration(attempt.duration_s)}",
     ]
     if attempt.samples > 1:
         lines.append(f"best of {attempt.samples} samples")
@@ -301,7 +303,7 @@ def _incomplete(step: StepState) -> tuple[Text, ...]:
 
 def _chapter(attempt: Attempt) -> str:
     candidates = f", {attempt.samples} candidates" if attempt.samples > 1 else ""
-    who = f"attempt {attempt.number} ({attempt.agent} on {attempt.tier}{candidates})"
+    who = f"attempt {attempt.number} ({_agent(attempt)}{candidates})"
     if attempt.category is None:
         return f"{who} passed"
     then = f", so {decision_line(attempt)}" if attempt.decision else ""
@@ -352,7 +354,12 @@ def _led_to(decision: Decision, then: Attempt | None) -> str:
 
 def _maker(attempt: Attempt) -> str:
     replaced = f", replaced {attempt.revision}×" if attempt.revision else ""
-    return f"{attempt.agent} on {attempt.tier}{replaced}, {one_line(attempt.model, 40)}"
+    model = f", {one_line(attempt.model, 40)}" if attempt.model else ""
+    return f"{_agent(attempt)}{replaced}{model}"
+
+
+def _agent(attempt: Attempt) -> str:
+    return f"{attempt.agent} on {attempt.tier}" if attempt.model else attempt.agent
 
 
 def _gate_rows(step: StepState) -> list[tuple[Text, ...]]:

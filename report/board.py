@@ -8,6 +8,7 @@ from typing import Literal
 
 from ..metrics.critical_path import critical_path
 from ..plan.schedule_events import OVER, StepStatus
+from ..store.event_wording import attempt_words
 from ..store.events import (
     AnsweredEvent,
     AnsweringEvent,
@@ -203,7 +204,7 @@ def _changed(row: StepView, event: RunEvent) -> StepView:
     match event:
         case StartedEvent():
             started = AttemptView(event.attempt, launched_at=event.at)
-            note = f"attempt {event.attempt} on {event.tier}"
+            note = attempt_words(event)
             return replace(row, status="running", why=note, running=started)
         case WaitEvent(kind="waiting"):
             waits = running and replace(running, waiting_since=event.at)

@@ -16,7 +16,7 @@ from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import StepStatus
 from ..store.attempt import Action
 from ..store.losses import lost_of, missing_words
-from ..store.result import Cost, Metrics, ParlFigures, Planning, Recall
+from ..store.result import Cost, Metrics, ParlFigures, Planning, Recall, Undone
 from ..store.step import StepState
 
 __all__ = [
@@ -422,7 +422,7 @@ class RunView:
         parl: The run by PARL's measures; None before it has ended.
         messages: What was written to its orchestrator, in order.
         turns: The orchestrator's turns after the first, in order.
-        is_undone: Whether what its steps did was undone, so that it doesn't go on.
+        undone: The steps whose acts were undone, or were to be; such a run doesn't go on.
     """
 
     run_id: str
@@ -443,7 +443,7 @@ class RunView:
     turns: tuple[TurnView, ...] = ()
     began_at: float = 0.0
     ended_at: float | None = None
-    is_undone: bool = False
+    undone: tuple[Undone, ...] = ()
 
     @property
     def origin(self) -> float:

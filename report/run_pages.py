@@ -131,7 +131,7 @@ def _missing(view: RunView) -> list[Block]:
         Paragraph((f"{missing_words(lost)}, after all attempts:",)),
         bounded_list(lines),
     ]
-    if view.is_undone:
+    if view.undone:
         return said
     again = repeat_command(view.run_id, view.status)
     return [

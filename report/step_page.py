@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..store.event_wording import undone_words
 from ..text import dollars, duration, one_line, plural
 from .attempts_page import attempt_section, joined, quoted, ref, way
 from .lines import change_line, taken_words
@@ -86,18 +87,25 @@ def _lead(view: RunView, step: StepView) -> list[Block]:
         look = f" as run {part.run}: prefect-swarm inspect {part.run}"
         on_pool = f"Its members are done on the work pool {one_line(part.pool, 200)} by "
         lead.append(Paragraph((on_pool, flow_run, look)))
+    undone = (undone_words(each) for each in view.undone if each.step == step.id)
+    return [*lead, *(Paragraph((f"What it did is {words}.",)) for words in undone), *_why(step)]
+
+
+def _why(step: StepView) -> list[Block]:
+    """Say why a step is as it is, where there is something to say."""
+    result = step.state
     if result.taken_from is not None:
         look = f"prefect-swarm inspect {result.taken_from.run} --step {step.id}"
         words = f"It was {taken_words(result)}, which has its attempts: {look}"
-        lead.append(Paragraph((words,)))
     elif result.by_condition:
         words = f"It was skipped, which is no failure: {one_line(result.reason, 1_000)}."
-        lead.append(Paragraph((words,)))
     elif result.reason and result.reason != result.summary:
-        lead.append(Paragraph((f"Reason: {one_line(result.reason, 1_000)}",)))
+        words = f"Reason: {one_line(result.reason, 1_000)}"
     elif step.why:
-        lead.append(Paragraph((f"It {step.why}.",)))
-    return lead
+        words = f"It {step.why}."
+    else:
+        return []
+    return [Paragraph((words,))]
 
 
 def _line(step: StepView) -> Block:
@@ -151,7 +159,7 @@ def _reads(step: StepView) -> Table | None:
 def _sent(step: StepView) -> list[Block]:
     """Quote what the last attempt was sent, which has what earlier ones had led to."""
     texts = next((each for each in reversed(step.attempts) if each.sent), None)
-    if texts is None:
+    if texts is None or not any(each.model for each in step.state.attempts):
         return []
     blocks: list[Block] = []
     if texts.instructions:

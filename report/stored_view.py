@@ -458,7 +458,7 @@ def _ended(
         status=result.status,
         answer=result.answer,
         problem=result.problem,
-        is_undone=bool(result.undone),
+        undone=result.undone,
         steps=tuple(
             _step(run, step, planned, statuses, plan, is_whole=step.id in whole)
             for step in result.steps

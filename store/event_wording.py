@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..text import dollars, duration, one_line, plural
 from .events import (
@@ -34,9 +35,13 @@ from .events import (
     WaitEvent,
 )
 
+if TYPE_CHECKING:
+    from .result import Undone
+
 __all__ = [
     "TURN_CAUSES",
     "LogState",
+    "attempt_words",
     "decided_by",
     "is_warning",
     "log_line",
@@ -60,12 +65,14 @@ class LogState:
         began_at: When the process began to work on the run; None until it did.
         agents: Who is planned to do each step.
         started: The steps of which this process has started an attempt.
+        calls: Those of them that are calls of a tool: on no tier, without a model.
         gates: The verdicts on each step's latest attempt, by the gate's name.
     """
 
     began_at: float | None = None
     agents: dict[str, str] = field(default_factory=dict[str, str])
     started: set[str] = field(default_factory=set[str])
+    calls: set[str] = field(default_factory=set[str])
     gates: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
 
     def handle(self, event: RunEvent) -> None:
@@ -78,6 +85,8 @@ class LogState:
                 self.agents.update({step.id: step.agent for step in event.steps})
             case StartedEvent():
                 self.started.add(event.step)
+                if not event.tier:
+                    self.calls.add(event.step)
                 self.gates[event.step] = {}
             case GateEvent():
                 verdicts = self.gates.setdefault(event.step, {})
@@ -124,7 +133,7 @@ def _words(event: RunEvent, state: LogState) -> str | None:
         case TurnEvent():
             return f"Turn {event.number_of_turn} of the orchestrator: {turn_words(event)}"
         case StartedEvent():
-            return f"{_who(event, state)} started: attempt {event.attempt} on {event.tier}"
+            return f"{_who(event, state)} started: {attempt_words(event)}"
         case EndedEvent():
             return _ended(event, state)
         case DecisionEvent():
@@ -163,10 +172,15 @@ def _elsewhere(event: PartEvent | UndoneEvent) -> str:
     return f"{event.step} is {undone_words(event)}"
 
 
-def undone_words(event: UndoneEvent) -> str:
+def attempt_words(event: StartedEvent) -> str:
+    """Write which attempt it is, and on which tier; a call of a tool is on none."""
+    return f"attempt {event.attempt}{f' on {event.tier}' if event.tier else ''}"
+
+
+def undone_words(undone: UndoneEvent | Undone) -> str:
     """Write whether what a step did was undone, and by which call."""
-    call = one_line(event.call, _WHY)
-    return f"not undone by {call}: {event.problem}" if event.problem else f"undone by {call}"
+    call = one_line(undone.call, _WHY)
+    return f"not undone by {call}: {undone.problem}" if undone.problem else f"undone by {call}"
 
 
 def part_words(event: PartEvent) -> str:
@@ -201,7 +215,8 @@ TURN_CAUSES: Mapping[str, str] = {
 
 
 def _planned(step: PlannedStep) -> str:
-    who = f"{step.id} {one_line(step.agent, _WHO)} on {step.tier}".rstrip()
+    tier = f" on {step.tier}" if step.tier else ""
+    who = f"{step.id} {one_line(step.agent, _WHO)}{tier}".rstrip()
     needs = f", needs {', '.join(step.upstream)}" if step.upstream else ""
     return f"{who}{needs}{', optional' if step.optional else ''}"
 
@@ -270,7 +285,8 @@ def _ended(event: EndedEvent, state: LogState) -> str | None:
 def _figures(event: EndedEvent, state: LogState) -> list[str]:
     money = [dollars(event.cost_usd)] if event.cost_usd else []
     gates = _gates(state.gates.get(event.step, {}))
-    return [f"attempt {event.attempt}", plural(event.tokens, "token"), *money, *gates]
+    tokens = [] if event.step in state.calls else [plural(event.tokens, "token")]
+    return [f"attempt {event.attempt}", *tokens, *money, *gates]
 
 
 def _gates(verdicts: dict[str, str]) -> Iterable[str]:

@@ -32,7 +32,8 @@ class Picture:
     Attributes:
         name: The file without its suffix.
         address: With `{report}`, `{notebook}` and `{turns}` for files; for Prefect's UIs `{ui}`,
-            `{run}`, and the ids of the artifacts `{answer}`, `{plan}`, `{timeline}` and `{s1}`.
+            `{run}` and `{undone}`, and the ids of the artifacts `{answer}`, `{plan}`, `{timeline}`
+            and `{s1}`.
         until: A selector or a text that is waited for, and some seconds more, since the UIs go on
             asking; "" for none.
         at: A selector that is scrolled to; "" for the beginning.
@@ -62,6 +63,7 @@ PICTURES: Sequence[Picture] = (
     Picture("ui-v2-run", "{ui}/v2/runs/flow-run/{run}?tab=Artifacts", until="text=swarm-answer"),
     Picture("ui-v2-plan", "{ui}/v2/artifacts/artifact/{plan}", until="text=See also"),
     Picture("ui-v2-calls", "{ui}/v2/artifacts/artifact/{s1}", until=_CALL, at=_ATTEMPT),
+    Picture("undo", "{ui}/runs/flow-run/{undone}", height=660, scheme="dark", until="text=Logs"),
     Picture("ui-v1-calls", "{ui}/artifacts/artifact/{s1}", until=_CALL, at=_ATTEMPT),
 )
 _SETTLE_MS = 4000
@@ -100,6 +102,8 @@ def _served(folder: Path) -> Generator[dict[str, str]]:
         here = Path(__file__).parent
         run = _output([sys.executable, str(here / "journey.py")], environment)
         in_turns = _output([sys.executable, str(here / "ledger.py")], environment)
+        ledger = str(folder / "ledger")
+        undone = _output([sys.executable, str(here / "undone.py"), ledger], environment)
         names = {name: folder / f"{name}.html" for name in ("report", "notebook", "turns")}
         for name, path in names.items():
             shown = in_turns if name == "turns" else run
@@ -112,7 +116,8 @@ def _served(folder: Path) -> Generator[dict[str, str]]:
             path.write_text(text, "utf-8")
         files = {name: path.as_uri() for name, path in names.items()}
         artifacts = _artifacts(server.url, run)
-        yield {**files, **artifacts, "ui": server.url.removesuffix("/api"), "run": run}
+        runs = {"run": run, "undone": undone}
+        yield {**files, **artifacts, **runs, "ui": server.url.removesuffix("/api")}
     finally:
         server.stop()
 
