@@ -19,6 +19,7 @@ __all__ = [
     "FindProcedure",
     "VersionedProcedure",
     "has_open_procedures",
+    "inputs_in",
     "resolve",
     "resolve_steps",
     "step_problem",
@@ -116,6 +117,16 @@ def toolsets_in(agents: Iterable[Agent], steps: Iterable[Step]) -> frozenset[str
         if step.plan is not None:
             found |= toolsets_in(step.plan.agents, step.plan.steps)
     return frozenset(found)
+
+
+def inputs_in(steps: Iterable[Step]) -> tuple[str, ...]:
+    """Return the names of the inputs that steps name, those inside steps, too."""
+    found: dict[str, None] = {}
+    for step in steps:
+        found |= dict.fromkeys(step.inputs or ())
+        if step.plan is not None:
+            found |= dict.fromkeys(inputs_in(step.plan.steps))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
