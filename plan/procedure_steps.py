@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ..errors import InputError, PlanError
 from .compile import shared_rules
+from .documents import LineProblem
 from .procedure import Parameter, ParameterValue, Procedure, fill_in, read_value
 from .rules import PlanRules
 from .step import Agent, InnerPlan, Step, final_step
@@ -21,6 +22,7 @@ __all__ = [
     "has_open_procedures",
     "inputs_in",
     "resolve",
+    "resolve_edit",
     "resolve_steps",
     "step_problem",
     "toolsets_in",
@@ -75,6 +77,16 @@ def resolve(plan: TaskIR, find: FindProcedure, rules: PlanRules | None = None) -
         return plan
     fields = {name: getattr(plan, name) for name in plan.model_fields_set}
     return parse_plan({**fields, "steps": resolve_steps(plan.steps, plan.agents, find)}, rules)
+
+
+def resolve_edit(
+    found: TaskIR | tuple[LineProblem, ...], find: FindProcedure, rules: PlanRules
+) -> TaskIR | tuple[LineProblem, ...]:
+    """Return a plan that a person has edited as `resolve` does, or all that is wrong with it."""
+    try:
+        return resolve(found, find, rules) if isinstance(found, TaskIR) else found
+    except PlanError as error:
+        return (LineProblem(0, str(error)),)
 
 
 def resolve_steps(
