@@ -23,9 +23,11 @@ import typer
 from ..errors import AnsweredError, InputError
 from ..host.system import without_login
 from ..plan.documents import marked, plan_text, problems_of, without_marks
+from ..plan.procedure_steps import resolve_edit
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
 from ..store.attempt import excerpt
+from ..store.procedures import find_procedure
 from ..store.protocol import RunStore
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
 from ..store.requested import Content, ContentError, filled_in, value_in
@@ -131,7 +133,7 @@ async def edit_in_editor(
         bare = without_marks(text)
         if not bare.strip() or bare == original:
             return None
-        found = problems_of(bare, plan, rules)
+        found = resolve_edit(problems_of(bare, plan, rules), find_procedure, rules)
         if isinstance(found, TaskIR):
             return None if found == plan else found
         for problem in found:

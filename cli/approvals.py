@@ -306,10 +306,12 @@ def read_edit(run: RunStore, path: Path, before: TaskIR, rules: PlanRules) -> Ta
         PlanError: It can't be taken; says each problem with its line.
     """
     from ..plan.documents import problems_of
+    from ..plan.procedure_steps import resolve
+    from ..store.procedures import find_procedure
 
     found = problems_of(read_text(path, "plan"), before, rules)
     if isinstance(found, TaskIR):
-        return found
+        return resolve(found, find_procedure, rules)
     problems = "; ".join(map(str, found))
     raise PlanError(
         f"The plan in {path} can't be used: {problems}.",

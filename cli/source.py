@@ -24,6 +24,7 @@ from ..inputs.reading import FilesRead, check_inputs, merged_inputs, read_files,
 from ..plan.items import has_rows, names_matching, pattern_of
 from ..plan.output import Output, schema_problem
 from ..plan.procedure import ProcedureBounds
+from ..plan.procedure_steps import resolve
 from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 from ..untrusted.json_text import NoJsonError, read_json
@@ -260,7 +261,10 @@ def _from_plan(
 
 
 def _read_plan(path: Path, max_steps: int, inputs: Mapping[str, str]) -> TaskIR:
-    return load_plan(path, _rules(max_steps, inputs))
+    from ..store.procedures import find_procedure
+
+    rules = _rules(max_steps, inputs)
+    return resolve(load_plan(path, rules), find_procedure, rules)
 
 
 def _of_procedure(

@@ -20,6 +20,7 @@ from ..errors import InputError
 from ..files import READABLE, replace_atomically
 from ..gates import gates
 from ..plan.procedure import ParameterValue
+from ..plan.procedure_steps import resolve
 from ..plan.task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
 from ..store.procedures import find_procedure
 from ..store.result import SwarmResult
@@ -174,10 +175,12 @@ def _understand(
         )
         return plan.objective, parse_plan(plan.model_dump(mode="json"), rules), mapped.inputs
     if "steps" in line:
-        plan = parse_plan(line, rules)
+        plan = resolve(parse_plan(line, rules), find_procedure, rules)
         return plan.objective, plan, {}
     job = _Job.model_validate(line)
-    plan = None if job.plan is None else parse_plan(job.plan, rules)
+    plan = None
+    if job.plan is not None:
+        plan = resolve(parse_plan(job.plan, rules), find_procedure, rules)
     objective = job.objective if job.objective is not None or plan is None else plan.objective
     if objective is None:
         raise InputError("The line has neither an objective nor a plan.", _FORMS)

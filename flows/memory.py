@@ -22,6 +22,7 @@ from ..models.resolve import resolve_model
 from ..plan.compile import CompiledStep
 from ..plan.task_ir import Agent, TaskIR, Tier
 from ..store.attempt import Attempt, ShownAttempt
+from ..store.procedures import list_procedures
 from ..store.result import Mitigation, Recall
 from ..store.runs import open_run
 from ..store.step import StepState
@@ -35,9 +36,11 @@ from ..tasks.memory import (
 )
 from ..tasks.planner.facts import (
     PlanningFacts,
+    ProcedureFact,
     TierFact,
     asked_toolsets,
     gate_facts,
+    procedure_facts,
     tier_facts,
 )
 from ..tasks.planner.facts_text import persona_facts, similar_plans
@@ -265,6 +268,7 @@ async def gather_facts(
         tiers=tier_facts(options.model_of, price_of),
         gates=gate_facts(gates().values()),
         toolsets=offered,
+        procedures=await asyncio.to_thread(_procedures, frozenset(each.name for each in offered)),
     )
     if store is None:
         return facts
@@ -273,6 +277,15 @@ async def gather_facts(
     except MemoryStoreError as error:
         _logger.warning("The planner is shown nothing of the memory: %s", error)
         return facts
+
+
+def _procedures(toolsets: Collection[str]) -> tuple[ProcedureFact, ...]:
+    """Return what is shown of the procedures that there are; none where one can't be read."""
+    try:
+        return procedure_facts((each.procedure for each in list_procedures()), toolsets)
+    except InputError as error:
+        _logger.warning("The planner is shown no procedures: %s", error)
+        return ()
 
 
 async def reads_facts(options: SwarmOptions) -> bool:

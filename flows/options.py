@@ -200,8 +200,8 @@ class SwarmOptions(CallBounds):
     )
     plan_context: bool = Field(
         default=True,
-        description="Whether the planner is shown tiers, gates and, of the memory, personas and "
-        "similar plans; the embedded one never is.",
+        description="Whether the planner is shown tiers, gates, procedures and, of the memory, "
+        "personas and similar plans; the embedded one never is.",
     )
     seed: int | None = Field(
         default=None, ge=0, description="Seed of sampling; providers are sent none where empty."

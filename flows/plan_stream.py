@@ -9,12 +9,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from ..errors import MemoryStoreError
+from ..errors import MemoryStoreError, PlanError
 from ..models.streaming import streaming_to
 from ..plan.compile import StepDefaults, compile_plan
+from ..plan.procedure_steps import resolve
 from ..plan.schedule_events import Launch
 from ..plan.step import needs_of
 from ..plan.task_ir import PlanRules, TaskIR
+from ..store.procedures import find_procedure
 from ..store.result import Recall
 from ..store.step import StepState
 from ..tasks.memory import advise_on
@@ -120,9 +122,18 @@ class PlanReader:
     def _read(self) -> TaskIR | None:
         """Return the plan so far, and keep it unless an earlier stream came further."""
         plan = plan_so_far(self._text, self.context.objective.strip(), self.rules)
+        if plan is not None:
+            plan = self._resolved(plan)
         if plan and (self.plan is None or len(plan.steps) >= len(self.plan.steps)):
             self.plan, self.text = plan, self._text.closed
         return plan
+
+    def _resolved(self, plan: TaskIR) -> TaskIR | None:
+        """Return a plan with the steps of its procedures; None while one can't be taken."""
+        try:
+            return resolve(plan, find_procedure, self.rules)
+        except PlanError:
+            return None
 
     async def _offer(self) -> None:
         try:

@@ -32,7 +32,9 @@ from ..errors import (
 )
 from ..models.names import RegisteredModel
 from ..plan.documents import plan_from
+from ..plan.procedure_steps import resolve
 from ..plan.task_ir import TaskIR, stored_plan
+from ..store.procedures import find_procedure
 from ..store.protocol import RunStore, is_whole_id
 from ..store.result import SwarmResult
 from ..store.runs import find_run, open_run
@@ -117,11 +119,9 @@ def prepare_fork(
     if turn:
         after = plan_at_turn(work.run, turn)
         return PreparedFork(source, after, options, taken_by(work, source, after), None)
-    after = plan_from(
-        (work.plan if plan is None else plan).model_dump(mode="json"),
-        work.plan,
-        plan_rules(options),
-    )
+    data = (work.plan if plan is None else plan).model_dump(mode="json")
+    rules = plan_rules(options)
+    after = resolve(plan_from(data, work.plan, rules), find_procedure, rules)
     taken = taken_by(work, source, after)
     return PreparedFork(source, after, options, taken, _without_known(work, after))
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, Field
 
@@ -14,6 +14,7 @@ from ..data_types import Frozen
 from ..errors import InputError, PlanError
 from ..inputs.reading import merged_inputs
 from ..plan.procedure import ParameterValue
+from ..plan.procedure_steps import has_open_procedures, resolve
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
 from ..store.procedures import find_procedure
 from ..store.protocol import RunStore
@@ -99,8 +100,14 @@ def keep_plan(run: RunStore, plan: TaskIR, source: object) -> None:
         StorageError: There is no room for it.
     """
     is_large = _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4
-    if is_large or isinstance(source, PlanReference):
+    if is_large or _is_read_once(source):
         run.write_record("source_plan", _SourcePlan(plan=plan))
+
+
+def _is_read_once(source: object) -> bool:
+    """Whether what the parameters say of a plan may mean another one later."""
+    is_open = isinstance(source, TaskIR) and has_open_procedures(source.steps)
+    return is_open or isinstance(source, PlanReference)
 
 
 def plan_of_run(
@@ -108,15 +115,23 @@ def plan_of_run(
 ) -> TaskIR | None:
     """Return the plan that a run was given; what its folder has comes before a file.
 
+    Steps that are procedures have their steps inside: those of the version that was current when
+    the run began.
+
     Raises:
         InputError: It isn't where the reference says, or a value of a parameter is wrong.
-        PlanError: The file is not a plan.
+        PlanError: The file is not a plan, or a step can't be the procedure that it names.
         RunDamagedError: The run's folder has something else in its place.
     """
-    if not isinstance(source, PlanReference):
-        return source
+    if source is None or not _is_read_once(source):
+        return cast("TaskIR | None", source)
     if (stored := run.record("source_plan", _SourcePlan)) is not None:
         return stored.plan
+    plan = source if isinstance(source, TaskIR) else _referenced(run, source, objective)
+    return resolve(plan, find_procedure)
+
+
+def _referenced(run: RunStore, source: PlanReference, objective: str) -> TaskIR:
     if source.path:
         return load_plan(Path(source.path))
     if source.procedure:

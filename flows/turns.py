@@ -15,6 +15,7 @@ from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
 from ..plan.output import StepOutput
+from ..plan.procedure_steps import resolve_steps
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
 from ..plan.task_ir import PlanRules, TaskIR
 from ..plan.turns import TurnReply, ended_by, extend_plan, next_number
@@ -22,10 +23,11 @@ from ..store.approvals import Approvals
 from ..store.attempt import Usage, excerpt
 from ..store.events import AnsweringEvent, DirectingEvent, TextEvent, TurnEvent
 from ..store.messages import UserMessage
+from ..store.procedures import StoredProcedure, find_procedure
 from ..store.protocol import PlanRecord
 from ..store.question import is_approval
 from ..store.step import StepState
-from ..tasks.planner.facts import listing, notes_of
+from ..tasks.planner.facts import PlanningFacts, listing, notes_of, offered_procedures
 from ..tasks.planner.facts_text import facts_text, room_for
 from ..tasks.planner.grammar import turn_grammar
 from ..tasks.planner.program import may_depend
@@ -281,7 +283,7 @@ class Turns:
             result, task_run = await self._ask(request, shown.task_runs)
             usage, work_s = usage + result.usage, work_s + result.work_s
             try:
-                reply = read_turn(_usable(result), self.plan, may_answer=cause == "over")
+                reply = self._read(_usable(result), may_answer=cause == "over")
                 plan = extend_plan(self.plan, reply, self._rules, self._without_output())
                 recall = await self._recalled(plan, reply)
                 self._made = await self._compiled(plan, reply, recall)
@@ -308,6 +310,24 @@ class Turns:
                 task_run=task_run,
             )
         raise problem or PlanError("The turn is empty.", "")
+
+    def _read(self, text: str, *, may_answer: bool) -> TurnReply:
+        """Return what it wrote, with the steps of procedures in the assignments that are one.
+
+        Raises:
+            PlanError: It is no turn, or breaks a rule.
+        """
+        offered = offered_procedures(self._planning_facts())
+
+        def find(reference: str) -> StoredProcedure:
+            if reference.partition("@")[0] not in offered:
+                known = ", ".join(sorted(offered)) or "none"
+                raise InputError(f"There is no procedure {reference!r}.", f"There are {known}.")
+            return find_procedure(reference)
+
+        reply = read_turn(text, self.plan, may_answer=may_answer, procedures=offered)
+        agents = (*self.plan.agents, *reply.agents)
+        return reply.model_copy(update={"steps": resolve_steps(reply.steps, agents, find)})
 
     async def _store(self, turn: StoredTurn) -> None:
         run = self.context.run
@@ -370,7 +390,11 @@ class Turns:
         toolsets, inputs = context.toolsets.names, notes_of(context.inputs)
         program = may_depend(context.objective, inputs, toolsets)
         offered = frozenset(toolsets)
-        rules = self._rules._replace(inputs=frozenset(context.inputs), toolsets=offered)
+        rules = self._rules._replace(
+            inputs=frozenset(context.inputs),
+            toolsets=offered,
+            procedures=offered_procedures(self._planning_facts()),
+        )
         history = [
             first_exchange(context.objective, (listing(inputs), self._facts()), self.first.plan),
             *(Exchange(asked=turn.asked, answered=turn.answered) for turn in self.taken),
@@ -424,14 +448,17 @@ class Turns:
         emit(AnsweringEvent(attempt=1))
         return text_events(emit, TextEvent(attempt=1), of_providers=of_providers)
 
+    def _planning_facts(self) -> PlanningFacts | None:
+        stored = load(self.context.run, StoredFacts)
+        return stored.facts if stored is not None else None
+
     def _facts(self) -> str:
         """Return what the orchestrator is shown of the swarm, as it was for the plan."""
-        stored = load(self.context.run, StoredFacts)
-        if stored is None or stored.facts is None:
+        if (facts := self._planning_facts()) is None:
             return ""
         model = self.context.options.model_of("orchestrator")
         room = room_for(self.context.models.profile(model).context_tokens)
-        return facts_text(stored.facts, room).text
+        return facts_text(facts, room).text
 
     async def _ask(
         self, request: SubagentRequest, after: Sequence[str]

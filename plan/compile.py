@@ -31,6 +31,7 @@ from .step import (
     Tier,
     final_step,
     needs_of,
+    procedure_words,
     source_of,
 )
 from .task_ir import TaskIR
@@ -43,6 +44,7 @@ __all__ = [
     "StepRecall",
     "Use",
     "compile_plan",
+    "shared_rules",
 ]
 
 
@@ -136,6 +138,7 @@ class CompiledStep:
         pool: The work pool on which its members are done; "" for here.
         call: The call that is made in place of its agent; None for a step of an agent.
         undo: The call that undoes what it did; None where nothing does.
+        procedure: The procedure that it is, with its values; "" for any other step.
     """
 
     id: str
@@ -180,6 +183,7 @@ class CompiledStep:
     pool: str = ""
     call: PlannedCall | None = None
     undo: PlannedCall | None = None
+    procedure: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -263,8 +267,9 @@ def compile_plan(
 
     Raises:
         PlanError: A step names an input that the plan doesn't have, or an agent a toolset that
-            the run doesn't.
+            the run doesn't; or the steps of a procedure are not there yet.
     """
+    _check_resolved(plan.steps)
     _check_inputs(plan.steps, plan.inputs)
     if toolsets is not None:
         _check_toolsets(plan.agents, plan.steps, toolsets)
@@ -275,7 +280,7 @@ def compile_plan(
     recalled = {step.step: step for step in recall}
     if durations is None:
         durations = {name: step.expected_s for name, step in recalled.items() if step.expected_s}
-    compiler = _Compiler(plan, defaults or StepDefaults(), _rules(plan), recalled)
+    compiler = _Compiler(plan, defaults or StepDefaults(), shared_rules(plan), recalled)
     priorities = _remaining_path(plan.steps, _expected(plan.steps, durations))
     steps = compiler.compile(plan.steps, {agent.name: agent for agent in plan.agents}, priorities)
     rules = compiler.rules
@@ -354,6 +359,7 @@ class _Compiler:
             pool=step.pool or "",
             call=step.call,
             undo=step.undo,
+            procedure=procedure_words(step),
         )
         if not (step.when or step.for_each or step.repeat or step.collect):
             return made
@@ -393,6 +399,18 @@ def _toolsets(step: Step, agent: Agent | None) -> tuple[str, ...]:
     if step.call is not None:
         return (step.call.toolset,)
     return agent.tools if agent else ()
+
+
+def _check_resolved(steps: Iterable[Step], prefix: str = "") -> None:
+    for step in steps:
+        if step.plan is not None:
+            _check_resolved(step.plan.steps, f"{prefix}{step.id}.")
+        elif step.procedure:
+            raise PlanError(
+                f"Step {prefix}{step.id} is the procedure {step.procedure}, whose steps are not in "
+                "the plan yet.",
+                "Fill them in first: prefect_swarm.plan.procedure_steps.resolve.",
+            )
 
 
 def _check_inputs(steps: Iterable[Step], inputs: Collection[str]) -> None:
@@ -454,7 +472,8 @@ def _apply_recall(
     )
 
 
-def _rules(plan: TaskIR) -> tuple[str, ...]:
+def shared_rules(plan: TaskIR) -> tuple[str, ...]:
+    """Return what all agents of a plan are told: its constraints and assumptions."""
     return (
         *(f"Keep to this: {constraint}" for constraint in plan.constraints),
         *(f"Take this for granted: {assumption}" for assumption in plan.assumptions),
@@ -505,11 +524,21 @@ _LATER_FIELDS: Mapping[str, object] = {
 """Fields that plans of earlier versions didn't have, and what each is where it says nothing."""
 
 
+_NOT_HASHED = (
+    "priority",
+    "persona",
+    "used",
+    "max_attempts",
+    "planned_instructions",
+    "procedure",
+)
+
+
 def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
     content: list[dict[str, Any]] = []
     for step in steps:
         fields = _fields(step)
-        for name in ("priority", "persona", "used", "max_attempts", "planned_instructions"):
+        for name in _NOT_HASHED:
             del fields[name]
         # So that plans of earlier versions have the hash that they had.
         for name, empty in _LATER_FIELDS.items():
@@ -523,7 +552,7 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
         "final_step": plan.final_step,
         "steps": content,
     }
-    text = json.dumps(context, sort_keys=True, separators=(",", ":"), default=_dump)
+    text = json.dumps(context, sort_keys=True, separators=(",", ":"), default=_hashed)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -534,6 +563,12 @@ def _fields(value: CompiledPlan | CompiledStep) -> dict[str, Any]:
 
 _WHOLE = (Output, StepSettings)
 """Parts that are written with what they leave out, as ever; a condition goes by what it has."""
+
+
+def _hashed(value: object) -> object:
+    if isinstance(value, CompiledStep):
+        return {name: each for name, each in _fields(value).items() if name != "procedure"}
+    return _dump(value)
 
 
 def _dump(value: object) -> object:

@@ -82,6 +82,8 @@ def _of_round(step: Step) -> Made:
         last = step.plan.final_step or final_step(step.plan.steps)
         found = next((inner for inner in step.plan.steps if inner.id == last), None)
         return made_by(found) if found is not None else Made(is_json=True)
+    if step.procedure:
+        return Made(is_json=True)  # What its steps make is known once they are there.
     if step.collect in ("table", "files") or (step.output.kind != "json" and not step.collect):
         return _TEXT
     schema = step.output.json_schema

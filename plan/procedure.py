@@ -16,6 +16,8 @@ from ..untrusted.json_text import describe
 from ..untrusted.yaml_text import NoYamlError, read_yaml
 from .documents import yaml_text
 from .output import PlanPart, Text
+from .program import PROCEDURE_NAME, ParameterValue
+from .step import Step
 from .task_ir import PlanRules, TaskIR, parse_plan
 from .templates import LONGEST_VALUE, has_place, in_marks
 
@@ -37,10 +39,9 @@ __all__ = [
     "read_value",
 ]
 
-NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
+NAME = PROCEDURE_NAME
 """The form of a procedure's name."""
 ParameterType = Literal["text", "integer", "number", "boolean"]
-ParameterValue = str | int | float | bool
 _PARAMETER = r"[a-z][a-z0-9_]{0,39}"
 _PLACE = re.compile(rf"\{{param\.({_PARAMETER})\}}")
 _AROUND_PLACES = re.compile(rf"(\{{param\.{_PARAMETER}\}})")
@@ -49,7 +50,7 @@ _Part = Literal["prompt", "argument", ""]
 _FILLED: Mapping[str, _Part] = {
     **dict.fromkeys(("objective", "prompt", "system_prompt", "constraints"), "prompt"),
     **dict.fromkeys(("assumptions", "definition_of_done", "items"), "prompt"),
-    "arguments": "argument",
+    **dict.fromkeys(("arguments", "parameters"), "argument"),
 }
 """The fields of a plan whose texts may have places."""
 _ALLOWED: Mapping[ParameterType, tuple[type, ...]] = {
@@ -262,6 +263,8 @@ def make_places(
 ) -> tuple[TaskIR, Mapping[str, Sequence[str]]]:
     """Put places into the texts of a plan where it has certain values as whole words.
 
+    A step that is a procedure has its steps as a plan of its own from then on.
+
     Args:
         plan: A plan.
         values: What is to become a place, by the parameter's name. Longer ones are looked for
@@ -290,7 +293,22 @@ def make_places(
             found.setdefault(place, []).append(changed)
         return changed
 
-    return parse_plan(_rewritten(plan, write)), found
+    own = plan.model_copy(update={"steps": _as_plans(plan.steps)})
+    return parse_plan(_rewritten(own, write)), found
+
+
+def _as_plans(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return steps without the names of the procedures whose plans they have inside."""
+    made: list[Step] = []
+    for step in steps:
+        update: dict[str, object] = {}
+        if step.plan is not None:
+            inner = _as_plans(step.plan.steps)
+            update["plan"] = step.plan.model_copy(update={"steps": inner})
+            if step.procedure:
+                update |= {"procedure": "", "parameters": {}}
+        made.append(step.model_copy(update=update) if update else step)
+    return tuple(made)
 
 
 def _rewritten(plan: TaskIR, write: Callable[[str, _Part], ParameterValue]) -> dict[str, Any]:

@@ -14,7 +14,20 @@ from ..inputs.selection import has_wildcard
 from .conditions import Condition
 from .output import PlanPart, Text, as_tuple
 
-__all__ = ["BestOf", "Collect", "ForEach", "Repeat", "Review"]
+__all__ = [
+    "PROCEDURE_NAME",
+    "BestOf",
+    "Collect",
+    "ForEach",
+    "ParameterValue",
+    "Repeat",
+    "Review",
+]
+
+PROCEDURE_NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
+"""The form of a procedure's name."""
+ParameterValue = str | int | float | bool
+"""What a parameter of a procedure may be given."""
 
 Collect = Literal["table", "list", "json", "files"]
 """How the outputs of steps are joined without a model."""

@@ -37,6 +37,8 @@ def _words(step: CompiledStep, most: int) -> Iterator[str]:
         yield _items(step.for_each, most)
     if step.repeat is not None:
         yield _rounds(step.repeat)
+    if step.procedure:
+        yield one_line(step.procedure, most)
     if step.plan:
         names = [inner.id for inner in step.plan]
         span = ", ".join(names) if len(names) <= 3 else f"{names[0]} to {names[-1]}"

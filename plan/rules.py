@@ -38,12 +38,15 @@ class PlanRules(NamedTuple):
         inputs: Names of the run's inputs in addition to the plan's own, or None to leave the
             names that steps read unchecked.
         toolsets: The toolsets that agents may have, or None to leave their names unchecked.
+        procedures: The procedures that steps may be, with the names of their parameters, or None to
+            leave these names unchecked.
     """
 
     max_steps: int = MAX_STEPS
     gates: frozenset[str] | None = None
     inputs: frozenset[str] | None = None
     toolsets: frozenset[str] | None = None
+    procedures: Mapping[str, Collection[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +175,20 @@ _OF_OUTPUTS = ("output", "gates", "inputs", "timeout_s")
 
 
 def _check_work(step: Step, name: str, scope: _Scope) -> None:
-    """Check what does the step, and where: an agent with a prompt, a plan, or `collect`."""
-    if step.pool and not (step.plan or step.for_each):
+    """Check what does the step, and where: an agent, a plan, a procedure, `collect` or a call."""
+    _check_pool(step, name, scope)
+    _check_calls(step, name, scope)
+    _check_procedure(step, name, scope.rules)
+    if step.plan or step.procedure or step.collect or step.call:
+        _check_without_agent(step, name)
+        return
+    if step.agent not in scope.agents:
+        raise ValueError(f"step {name} is assigned to an unknown agent {step.agent!r}")
+    _check_reviewers(step, name, scope.agents)
+
+
+def _check_pool(step: Step, name: str, scope: _Scope) -> None:
+    if step.pool and not (step.plan or step.procedure or step.for_each):
         raise ValueError(
             f"step {name} has the pool {step.pool!r}, but neither a plan nor for_each; only such a "
             "part of a run has a flow run of its own"
@@ -188,13 +203,30 @@ def _check_work(step: Step, name: str, scope: _Scope) -> None:
             f"step {name} has the pool {step.pool!r} and is inside another step; name the pool in "
             "the outermost one"
         )
-    _check_calls(step, name, scope)
-    if step.plan or step.collect or step.call:
-        _check_without_agent(step, name)
+
+
+def _check_procedure(step: Step, name: str, rules: PlanRules) -> None:
+    """Refuse a procedure that there isn't, or a parameter that it doesn't have."""
+    own = step.procedure.partition("@")[0]
+    if step.parameters and not own:
+        raise ValueError(f"step {name} has parameters, but no procedure")
+    if step.plan is not None and own == step.procedure and own:
+        raise ValueError(
+            f"step {name} has the procedure {own!r}, so it can't have a plan of its own"
+        )
+    if step.plan is not None or not own or rules.procedures is None:
         return
-    if step.agent not in scope.agents:
-        raise ValueError(f"step {name} is assigned to an unknown agent {step.agent!r}")
-    _check_reviewers(step, name, scope.agents)
+    if (known := rules.procedures.get(own)) is None:
+        names = ", ".join(sorted(rules.procedures)) or "none"
+        raise ValueError(
+            f"step {name} names an unknown procedure {step.procedure!r}; there are {names}"
+        )
+    if unknown := [each for each in step.parameters if each not in known]:
+        names = ", ".join(known) or "none"
+        raise ValueError(
+            f"step {name} names an unknown parameter {unknown[0]!r} of the procedure {own!r}; it "
+            f"has {names}"
+        )
 
 
 def _with_undo(step: Step) -> str:
@@ -255,13 +287,18 @@ def _check_toolset_of(call: PlannedCall, name: str, known: frozenset[str] | None
 
 
 def _check_without_agent(step: Step, name: str) -> None:
-    what = "plan" if step.plan else "collect" if step.collect else "call"
-    others = {"plan": _OF_OUTPUTS, "collect": ("repeat", "for_each"), "call": ("repeat", "inputs")}
+    kinds = ("procedure", "plan", "collect", "call")
+    what = next(kind for kind in kinds if getattr(step, kind))
+    others = {
+        **dict.fromkeys(("procedure", "plan"), _OF_OUTPUTS),
+        "collect": ("repeat", "for_each"),
+        "call": ("repeat", "inputs"),
+    }
     inner = (*_OF_AGENTS, *_OF_OUTPUTS)
     for field in ("collect", "call", "agent", "prompt", *_OF_AGENTS, *others[what]):
         value = getattr(step, field)
         if field != what and value and value != Step.model_fields[field].default:
-            inside = "; it belongs to a step inside" if step.plan and field in inner else ""
+            inside = "; it belongs to a step inside" if what in kinds[:2] and field in inner else ""
             raise ValueError(f"step {name} has {what}, so it can't have {field}{inside}")
     if step.collect and (problem := collected_output_problem(step.collect, step.output)):
         raise ValueError(f"step {name}: {problem}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -11,7 +12,15 @@ from ..untrusted.json_text import STEP_ID
 from .call import PlannedCall
 from .conditions import Condition, steps_of
 from .output import Output, PlanPart, Text, Texts, as_tuple
-from .program import BestOf, Collect, ForEach, Repeat, Review
+from .program import (
+    PROCEDURE_NAME,
+    BestOf,
+    Collect,
+    ForEach,
+    ParameterValue,
+    Repeat,
+    Review,
+)
 
 __all__ = [
     "TIERS",
@@ -29,6 +38,7 @@ __all__ = [
     "needed_for",
     "needs_of",
     "placed_steps",
+    "procedure_words",
     "source_of",
 ]
 
@@ -43,6 +53,9 @@ _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 _AgentOfStep = Annotated[str, StringConstraints(strip_whitespace=True, max_length=80)]
 PoolName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 StepId = Annotated[str, StringConstraints(pattern=rf"^{STEP_ID.pattern}$")]
+_ProcedureOfStep = Annotated[
+    str, StringConstraints(pattern=rf"^(?:{PROCEDURE_NAME}(?:@[1-9][0-9]{{0,5}})?)?$")
+]
 
 
 class StepSettings(PlanPart):
@@ -133,6 +146,15 @@ class Step(PlanPart):
     collect: Collect | None = Field(
         default=None, description="How the outputs that it reads are joined, without a model."
     )
+    procedure: _ProcedureOfStep = Field(
+        default="",
+        description="The procedure that does it, NAME or NAME@VERSION: its steps become the plan "
+        "inside; beside `plan` it says where that comes from.",
+    )
+    parameters: dict[str, ParameterValue] = Field(
+        default_factory=dict[str, ParameterValue],
+        description="The values of the procedure's parameters, by name.",
+    )
     review: Review | None = Field(default=None, description="Who reviews what it made.")
     best_of: BestOf | None = Field(
         default=None, description="How many samples are drawn, and who chooses."
@@ -153,7 +175,8 @@ class Step(PlanPart):
 
     @model_validator(mode="after")
     def _somebody_does_it(self) -> Self:
-        if self.plan is None and self.collect is None and self.call is None:
+        is_done_otherwise = self.procedure or self.collect is not None or self.call is not None
+        if self.plan is None and not is_done_otherwise:
             for name in ("agent", "prompt"):
                 if not getattr(self, name):
                     raise ValueError(f"it has no {name}")
@@ -202,6 +225,20 @@ def asked_by(step: Step) -> tuple[str, ...]:
     """
     items = step.for_each.model_dump_json() if step.for_each else ""
     return step.agent, step.prompt, items
+
+
+def procedure_words(step: Step) -> str:
+    """Return the procedure that a step is, with its values: `weekly-report@3 (week 48)`.
+
+    It is "" for any other step.
+    """
+    values = [
+        f"{name} {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in step.parameters.items()
+    ]
+    return (
+        f"{step.procedure} ({', '.join(values)})" if step.procedure and values else step.procedure
+    )
 
 
 def source_of(step: Step) -> str | None:

@@ -23,6 +23,7 @@ from ..plan.procedure import (
     parse_procedure,
     procedure_text,
 )
+from ..plan.procedure_steps import resolve
 from ..plan.task_ir import PlanRules, TaskIR
 from ..settings import home
 from ..untrusted.folder import UntrustedFolder
@@ -66,11 +67,13 @@ class StoredProcedure:
     def filled(self, given: Mapping[str, ParameterValue], rules: PlanRules | None = None) -> TaskIR:
         """Return its plan with the values that a run is given; the plan names this version.
 
+        Steps that are procedures have these procedures' steps inside.
+
         Raises:
             InputError: A value is missing, is no parameter's, or doesn't fit.
             PlanError: The filled plan breaks a rule.
         """
-        plan = fill_in(self.procedure, given, rules)
+        plan = resolve(fill_in(self.procedure, given, rules), find_procedure, rules)
         return plan.model_copy(update={"procedure": self.reference})
 
 

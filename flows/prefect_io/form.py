@@ -15,10 +15,12 @@ from pydantic import Field
 from ...data_types import Frozen, specified
 from ...errors import InputError, RunDamagedError
 from ...plan.documents import LineProblem, plan_from, problems_of
+from ...plan.procedure_steps import resolve, resolve_edit
 from ...plan.task_ir import PlanRules, TaskIR
 from ...report.markdown import plain, written
 from ...report.markdown import table as markdown_table
 from ...store.attempt import excerpt
+from ...store.procedures import find_procedure
 from ...store.protocol import RunStore
 from ...store.question import MOST_SHOWN, Asked, Question
 from ...store.requested import RequestedField
@@ -65,8 +67,9 @@ def plan_of_text(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[
     with suppress(NoJsonError, InputError):
         data: object = read_json(text, halves=True)
         if isinstance(data, dict):
-            return plan_from(cast("dict[str, Any]", data), before, rules)
-    return problems_of(text, before, rules)
+            found = plan_from(cast("dict[str, Any]", data), before, rules)
+            return resolve(found, find_procedure, rules)
+    return resolve_edit(problems_of(text, before, rules), find_procedure, rules)
 
 
 ALL_FIELD, WHY_FIELD, NAME_FIELD, PLAN_FIELD = "decision", "why", "name", "plan"

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 
 from ...errors import InputError, NoPlanError, PlanError
 from ...models.answers.usage import MENDED, note
+from ...plan.procedure_steps import FindProcedure, resolve
 from ...plan.task_ir import PlanRules, TaskIR
 from ...quoting import PromptPart, Quote, with_quotes
 from ...store.attempt import Usage, excerpt
@@ -26,7 +27,7 @@ from ..subagent.task import subagent
 from ..task_runs import usage_of
 from .facts import InputNote, listing
 from .facts_text import MOST_TOKENS
-from .program import PROGRAM_TEXT
+from .program import PROCEDURES_TEXT, PROGRAM_TEXT
 from .written import read_answer, written_text
 
 __all__ = [
@@ -57,6 +58,7 @@ class PlanContext:
         begun: What was complete of a plan that broke off; the adapter's planner leaves it out.
         notes: What the orchestrator found with tools before, bounded and quoted; read like facts.
         turns: Whether the orchestrator may add to the plan later; read like facts.
+        find_procedure: Finds the procedures that the rules name; None where there are none.
     """
 
     rules: PlanRules = field(default_factory=PlanRules)
@@ -67,6 +69,7 @@ class PlanContext:
     begun: str = ""
     notes: str = ""
     turns: bool = False
+    find_procedure: FindProcedure | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +186,8 @@ def instructions(rules: PlanRules, *, program: bool = False, turns: bool = False
         text += f"{_TOOLSETS}{', '.join(sorted(rules.toolsets))}."
     if program:
         text += PROGRAM_TEXT
+    if rules.procedures:
+        text += PROCEDURES_TEXT
     return text + _TURNS if turns else text
 
 
@@ -265,6 +270,8 @@ def _draft(
             f"The model refuses to plan: {why}", "Ask differently, or ask another model."
         )
     plan, mended, look_after = read_answer(last, objective, context.rules)
+    if context.find_procedure is not None:
+        plan = resolve(plan, context.find_procedure, context.rules)
     if what := "; ".join(filter(None, (note(last, MENDED), *mended))):
         origin = f"{origin}, read with mending: {excerpt(what, _MENDED_SHOWN)}"
     return PlanDraft(

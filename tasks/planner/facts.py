@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import PurePath
 from typing import Literal
 
@@ -20,6 +21,8 @@ from ...inputs.pictures import picture_of, reading_tokens, without_pictures
 from ...models.names import Price, model_names, without_place
 from ...plan.items import count_rows
 from ...plan.output import OutputKind
+from ...plan.procedure import Parameter, Procedure
+from ...plan.procedure_steps import inputs_in, step_problem, toolsets_in
 from ...plan.task_ir import TIERS, Tier
 from ...store.protocol import RunStore
 from ...text import one_line, plural
@@ -33,6 +36,7 @@ __all__ = [
     "InputNote",
     "PersonaFact",
     "PlanningFacts",
+    "ProcedureFact",
     "TierFact",
     "ToolFact",
     "ToolsetFact",
@@ -40,6 +44,8 @@ __all__ = [
     "gate_facts",
     "listing",
     "notes_of",
+    "offered_procedures",
+    "procedure_facts",
     "tier_facts",
     "toolset_fact",
 ]
@@ -159,6 +165,15 @@ class EarlierPlan(Frozen):
     not_begun: tuple[str, ...] = ()
 
 
+class ProcedureFact(Frozen):
+    """A procedure that a step may be; `inputs` are those that its steps name."""
+
+    name: str
+    purpose: str
+    parameters: dict[str, Parameter]
+    inputs: tuple[str, ...] = ()
+
+
 class PlanningFacts(Frozen):
     """All of it, each the most useful first."""
 
@@ -167,10 +182,12 @@ class PlanningFacts(Frozen):
     toolsets: tuple[ToolsetFact, ...] = ()
     personas: tuple[PersonaFact, ...] = ()
     plans: tuple[EarlierPlan, ...] = Field(default=(), max_length=MOST_PLANS)
+    procedures: tuple[ProcedureFact, ...] = Field(default=(), exclude_if=lambda found: not found)
 
 
 _MILLION = 1_000_000
 _MOST_GATES = 40
+_MOST_PROCEDURES = 20
 
 
 def tier_facts(
@@ -201,6 +218,35 @@ def gate_facts(gates: Iterable[Gate]) -> tuple[GateFact, ...]:
         )
         for gate in [*gates][:_MOST_GATES]
     )
+
+
+def procedure_facts(
+    procedures: Iterable[Procedure], toolsets: Collection[str]
+) -> tuple[ProcedureFact, ...]:
+    """Return what is shown of procedures, without those that can't be a step of a plan.
+
+    Args:
+        procedures: Those that there are.
+        toolsets: Names of the toolsets that the plan may name.
+    """
+    found = (
+        ProcedureFact(
+            name=each.name,
+            purpose=one_line(each.purpose, _ABOUT_CHARS),
+            parameters=each.parameters,
+            inputs=inputs_in(each.plan.steps),
+        )
+        for each in procedures
+        if not step_problem(each.plan)
+        and toolsets_in(each.plan.agents, each.plan.steps) <= {*toolsets}
+    )
+    return tuple(islice(found, _MOST_PROCEDURES))
+
+
+def offered_procedures(facts: PlanningFacts | None) -> dict[str, tuple[str, ...]]:
+    """Return the procedures that a plan may name, with the names of their parameters."""
+    found = facts.procedures if facts is not None else ()
+    return {fact.name: tuple(fact.parameters) for fact in found}
 
 
 def _tier_fact(name: str, tiers: list[Tier], price: Price | None) -> TierFact:

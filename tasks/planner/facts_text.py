@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from ...memory.episode import Episode, Selection
 from ...memory.learning.lesson import quote
 from ...memory.personas.model import Persona
 from ...plan.ids import IdLevel, parse_id, root_of
+from ...plan.procedure import Parameter
 from ...text import duration, one_line, plural
 from ..subagent.request import tokens_of
 from .facts import (
@@ -21,6 +23,7 @@ from .facts import (
     GateFact,
     PersonaFact,
     PlanningFacts,
+    ProcedureFact,
     TierFact,
     ToolsetFact,
 )
@@ -41,6 +44,7 @@ __all__ = [
     "persona_facts",
     "persona_line",
     "plan_lines",
+    "procedure_line",
     "room_for",
     "similar_plans",
     "tier_line",
@@ -291,6 +295,25 @@ def toolset_lines(fact: ToolsetFact, *, short: bool) -> str:
     return "\n".join([*lines, f" {more}"] if more else lines)
 
 
+def procedure_line(fact: ProcedureFact, *, short: bool) -> str:
+    """Write what a procedure is for and what it is given; short, without what is said of that."""
+    given = [_parameter(name, each, short) for name, each in fact.parameters.items()]
+    line = f"- {fact.name}: {quote(fact.purpose, 120)}; parameters: {', '.join(given) or 'none'}"
+    if not fact.inputs:
+        return line
+    inputs = ", ".join(one_line(name, _NAME_CHARS) for name in fact.inputs[:_NAMES])
+    return f"{line}; reads the inputs {inputs}"
+
+
+def _parameter(name: str, parameter: Parameter, short: bool) -> str:
+    default = parameter.default
+    shown = quote(default, 60) if isinstance(default, str) else json.dumps(default)
+    words = [parameter.type, *([] if default is None else [f"else {shown}"])]
+    if parameter.description and not short:
+        words.append(quote(parameter.description, 90))
+    return f"{name} ({', '.join(words)})"
+
+
 def persona_line(fact: PersonaFact, *, short: bool) -> str:
     """Write who a persona is and how it did; short, without what it is good at."""
     line = f"- {quote(fact.title, _NAME_CHARS)}, for {', '.join(fact.task_types[:3])}"
@@ -347,11 +370,12 @@ _SECTIONS = (
     "Tiers, their models and what these cost:",
     "Gates; in brackets the output kinds that have it without asking:",
     "Toolsets that agents may have, and their tools; what these say is their makers':",
+    "Procedures that an assignment may be, and their parameters:",
     "Personas and how their attempts ended; an agent with such a name is that persona:",
     "Earlier plans for similar objectives (step, agent, prompt <- what it needed) and how they "
     "ended; keep what went well, and change what failed or took long:",
 )
-_TIERS, _GATES, _TOOLSETS, _PERSONAS, _PLANS = range(len(_SECTIONS))
+_TIERS, _GATES, _TOOLSETS, _PROCEDURES, _PERSONAS, _PLANS = range(len(_SECTIONS))
 
 
 class FactsText(NamedTuple):
@@ -380,7 +404,7 @@ def facts_text(facts: PlanningFacts, most_tokens: int = MOST_TOKENS) -> FactsTex
     """Write the facts in at most so many tokens, as `tokens_of` estimates them.
 
     The least useful parts are dropped first: personas without a record, the third earlier plan,
-    the second, other personas, gates, the first earlier plan, toolsets, tiers.
+    the second, other personas, gates, the first earlier plan, procedures, toolsets, tiers.
     """
     chosen: list[tuple[_Part, str]] = []
     for part in _by_use(facts):
@@ -403,6 +427,7 @@ def _by_use(facts: PlanningFacts) -> Iterator[_Part]:
     if facts.tiers:
         yield _Part(_TIERS, ("\n".join(map(tier_line, facts.tiers)),))
     yield from map(_toolset, facts.toolsets)
+    yield from map(_procedure, facts.procedures)
     yield from map(_plan, facts.plans[:1])
     if facts.gates:
         yield _Part(_GATES, ("\n".join(map(gate_line, facts.gates)),))
@@ -413,6 +438,10 @@ def _by_use(facts: PlanningFacts) -> Iterator[_Part]:
 
 def _toolset(fact: ToolsetFact) -> _Part:
     return _Part(_TOOLSETS, tuple(toolset_lines(fact, short=short) for short in (False, True)))
+
+
+def _procedure(fact: ProcedureFact) -> _Part:
+    return _Part(_PROCEDURES, tuple(procedure_line(fact, short=short) for short in (False, True)))
 
 
 def _persona(fact: PersonaFact) -> _Part:

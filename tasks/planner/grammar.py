@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import get_args
 
 from ...plan.output import Form, OutputKind
@@ -30,6 +30,10 @@ At its end it may have, in this order: "when": {"step": "S1", "at": "/kind", "is
 "best_of": {"samples": 3, "judge": "gates"}. Instead of "is" a condition may have "is_not", "in",
 "over", "under", "exists", "empty" or "matches"."""
 
+_PROCEDURE_SHAPE = """\
+At its very end an assignment whose "agent" and "prompt" are "" may have "procedure": "…" and after
+it "parameters": {"…": "…"}."""
+
 # A string is not empty, and begins with something other than a blank.
 _TEXTS = r"""
 string ::= "\"" first rest* "\""
@@ -55,6 +59,8 @@ def plan_shape(rules: PlanRules, *, program: bool = False) -> str:
         parts.append('After `tier` a subagent may have "tools": ["…"].')
     if program:
         parts.append(_PROGRAM_SHAPE)
+    if rules.procedures:
+        parts.append(_PROCEDURE_SHAPE)
     return "\n".join(parts)
 
 
@@ -65,11 +71,13 @@ def plan_grammar(rules: PlanRules, *, program: bool = False) -> str:
         rules: The limits that the plan has to keep.
         program: Whether the plan may depend on what is found.
     """
-    last = _last(rules, program=program)
+    last, agents = _last(rules, program=program), 'subagent (ws "," ws subagent)*'
+    # Procedures have agents of their own.
+    agents = f"({agents})?" if rules.procedures else agents
     lines = [
-        rf'root ::= "{{" ws {_key("create_subagent")} "[" ws subagent (ws "," ws subagent)* ws "]"'
+        rf'root ::= "{{" ws {_key("create_subagent")} "[" ws {agents} ws "]"'
         rf' ws "," ws {_key("assign_task")} "[" ws task1 more1 ws "]" ws "}}"',
-        *_tasks(rules.max_steps, last, "who" if program else _WHO),
+        *_tasks(rules.max_steps, last, _who(rules, program=program)),
         *_parts(rules, program=program),
     ]
     return "\n".join(lines) + _TEXTS
@@ -83,7 +91,7 @@ def turn_grammar(rules: PlanRules, *, program: bool = False, may_answer: bool = 
         program: Whether the plan may depend on what is found.
         may_answer: Whether it may also write a text, which is the answer.
     """
-    last, who = _last(rules, program=program), "who" if program else _WHO
+    last, who = _last(rules, program=program), _who(rules, program=program)
     numbers = '"[" ws (count (ws "," ws count)*)? ws "]"'
     lines = [
         f"root ::= {'turn | answer' if may_answer else 'turn'}",
@@ -110,7 +118,13 @@ def turn_grammar(rules: PlanRules, *, program: bool = False, may_answer: bool = 
 
 def _last(rules: PlanRules, *, program: bool) -> str:
     """What may stand at the end of an assignment."""
-    return (" inputs?" if rules.inputs else "") + (" words" if program else "")
+    words = (" inputs?" if rules.inputs else "") + (" words" if program else "")
+    return words + (" procedure?" if rules.procedures else "")
+
+
+def _who(rules: PlanRules, *, program: bool) -> str:
+    """Who does an assignment; nobody may, where something else does it."""
+    return "who" if program or rules.procedures else _WHO
 
 
 def _parts(rules: PlanRules, *, program: bool) -> Iterable[str]:
@@ -126,6 +140,10 @@ def _parts(rules: PlanRules, *, program: bool) -> Iterable[str]:
     yield from _toolsets(rules.toolsets)
     if program:
         yield from _words()
+    elif rules.procedures:
+        yield from (_anybody(), _NUMBER, _TRUTH)
+    if rules.procedures:
+        yield from _procedures(rules.procedures)
 
 
 def _tasks(most: int, last: str, who: str) -> Iterable[str]:
@@ -194,6 +212,17 @@ def _toolsets(names: frozenset[str] | None) -> Iterable[str]:
         yield f"toolset ::= {_one_of(sorted(names))}"
 
 
+def _procedures(known: Mapping[str, Collection[str]]) -> Iterable[str]:
+    """An assignment that is a procedure, with values of that one's parameters."""
+    ways = [f"procedure{number}" for number in range(1, len(known) + 1)]
+    yield rf'procedure ::= ws "," ws {_key("procedure")} ({" | ".join(ways)})'
+    for way, (name, parameters) in zip(ways, sorted(known.items()), strict=True):
+        given = " | ".join(_key(each) for each in parameters)
+        one = f"({given}) (string | number | truth)"
+        listed = f'"{{" ws ({one} (ws "," ws {one})*)? ws "}}"' if given else '"{" ws "}"'
+        yield rf"{way} ::= {_one_of([name])}{_optional('parameters', listed)}"
+
+
 def _words() -> Iterable[str]:
     """The rules of what an assignment may have that depends on what is found."""
     fields = {
@@ -214,7 +243,7 @@ def _words() -> Iterable[str]:
         "best_of": _fields(f"{_key('samples')} [2-9]", judge="name"),
     }
     yield "words ::= " + " ".join(_optional(name, value) for name, value in fields.items())
-    yield f'who ::= {_WHO} | {_key("agent")} "\\"\\"" ws "," ws {_key("prompt")} "\\"\\""'
+    yield _anybody()
     yield "items ::= " + _fields(
         f"{_key('items')} (string | {_listed('value')})",
         at="pointer",
@@ -243,9 +272,17 @@ def _words() -> Iterable[str]:
     joined = f"({_key('all')} | {_key('any')}) {_listed('test')} | {_key('not')} test"
     yield f'test ::= "{{" ws ({looked} | {joined}) ws "}}"'
     yield 'pointer ::= "\\"" rest{0,200} "\\""'
-    yield 'number ::= "-"? ("0" | [1-9] [0-9]{0,8}) ("." [0-9]{1,6})?'
-    yield 'truth ::= "true" | "false"'
+    yield _NUMBER
+    yield _TRUTH
     yield 'value ::= string | number | truth | "null"'
+
+
+_NUMBER = 'number ::= "-"? ("0" | [1-9] [0-9]{0,8}) ("." [0-9]{1,6})?'
+_TRUTH = 'truth ::= "true" | "false"'
+
+
+def _anybody() -> str:
+    return f'who ::= {_WHO} | {_key("agent")} "\\"\\"" ws "," ws {_key("prompt")} "\\"\\""'
 
 
 def _fields(first: str, **others: str) -> str:

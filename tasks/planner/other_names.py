@@ -23,6 +23,8 @@ TASK_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("subplan", "innerplan"), "plan"),
     **dict.fromkeys(("join", "collectas"), "collect"),
     **dict.fromkeys(("reviewers", "reviewedby"), "review"),
+    **dict.fromkeys(("useprocedure", "runprocedure"), "procedure"),
+    **dict.fromkeys(("params", "parametervalues"), "parameters"),
 }
 ITEMS_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("from", "source", "over", "in", "list", "step"), "items"),

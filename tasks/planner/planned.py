@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Annotated, Any, cast
 
@@ -16,12 +16,12 @@ from ...plan.conditions import Condition
 from ...plan.items import is_pattern, names_matching, pattern_of
 from ...plan.output import Form, OutputKind
 from ...plan.places import has_items
-from ...plan.program import BestOf, Collect, ForEach, Repeat, Review
+from ...plan.program import BestOf, Collect, ForEach, ParameterValue, Repeat, Review
 from ...plan.step import placed_steps
 from ...plan.task_ir import PlanRules, TaskIR, Tier, final_step, parse_plan
 from ...plan.templates import fields_in
 from .condition_text import ConditionTextError, read_condition
-from .program import PROGRAM_WORDS, add_words
+from .program import PROGRAM_WORDS, add_procedures, add_words
 
 __all__ = [
     "InnerWritten",
@@ -130,26 +130,35 @@ class PlannedTask(BaseModel):
     collect: Collect | None = None
     review: Review | None = None
     best_of: BestOf | None = None
+    procedure: str = ""
+    parameters: dict[str, ParameterValue] = Field(default_factory=dict[str, ParameterValue])
 
     @model_validator(mode="before")
     @classmethod
     def _who_does_nothing_itself_needs_no_agent(cls, data: object) -> object:
         if isinstance(data, dict):
             fields = cast("dict[str, object]", data)
-            if fields.get("plan") or fields.get("collect"):
+            if fields.get("plan") or fields.get("collect") or fields.get("procedure"):
                 return {"agent": "", "prompt": "", **fields}
         return cast("object", data)
 
-    def data(self, number: int, agents: list[str], inputs: Collection[str] = ()) -> dict[str, Any]:
+    def data(
+        self,
+        number: int,
+        agents: list[str],
+        inputs: Collection[str] = (),
+        procedures: Collection[str] = (),
+    ) -> dict[str, Any]:
         """Return it as a step of a plan.
 
         Args:
             number: Its position, from 1.
             agents: The names of the agents that it may name.
             inputs: The names of the inputs that there are.
+            procedures: The names of the procedures that there are.
 
         Raises:
-            PlanError: A text is not valid JSON; says whose.
+            PlanError: A text is not valid JSON, or it has both a plan and a procedure; says whose.
         """
         step: dict[str, Any] = {
             "id": f"S{number}",
@@ -168,8 +177,24 @@ class PlannedTask(BaseModel):
             if field in step.get(name, {}):
                 step[name][field] = _meant(step[name][field], agents)
         if self.plan is not None:
-            step["plan"] = self.plan.data(agents, inputs)
+            step["plan"] = self.plan.data(agents, inputs, procedures)
+        if self.procedure or self.parameters:
+            step |= self._procedure(number, procedures)
         return _reading_its_own(step, inputs)
+
+    def _procedure(self, number: int, procedures: Collection[str]) -> dict[str, Any]:
+        """Return what a step has that is a procedure."""
+        if self.procedure and self.plan is not None:
+            raise PlanError(
+                f"The plan breaks a rule: step S{number} has both a procedure and a plan.",
+                "Give one of them.",
+            )
+        found = {
+            "procedure": _meant(self.procedure, [*procedures]),
+            "parameters": self.parameters,
+        }
+        # Who is to do nothing does it.
+        return found if self.prompt.strip() or not self.procedure else {**found, "agent": ""}
 
 
 def _reading_its_own(step: dict[str, Any], inputs: Collection[str]) -> dict[str, Any]:
@@ -204,12 +229,15 @@ class InnerWritten(BaseModel):
     assign_task: list[PlannedTask]
     final_step: int | None = None
 
-    def data(self, agents: list[str], inputs: Collection[str] = ()) -> dict[str, Any]:
+    def data(
+        self, agents: list[str], inputs: Collection[str] = (), procedures: Collection[str] = ()
+    ) -> dict[str, Any]:
         """Return it as a plan has it.
 
         Args:
             agents: The names of the agents around it.
             inputs: The names of the inputs that there are.
+            procedures: The names of the procedures that there are.
 
         Raises:
             PlanError: A text is not valid JSON; says whose.
@@ -218,7 +246,7 @@ class InnerWritten(BaseModel):
         return {
             "agents": [agent.model_dump() for agent in self.create_subagent],
             "steps": [
-                task.data(number, [*agents, *own], inputs)
+                task.data(number, [*agents, *own], inputs, procedures)
                 for number, task in enumerate(self.assign_task, 1)
             ],
             "final_step": f"S{self.final_step}" if self.final_step else None,
@@ -243,20 +271,24 @@ class WrittenPlan(BaseModel):
         """
         try:
             inputs = (rules.inputs if rules else None) or ()
-            plan = parse_plan(self._data(objective, inputs), rules)
+            procedures = (rules.procedures if rules else None) or ()
+            plan = parse_plan(self._data(objective, inputs, procedures), rules)
         except PlanError as error:
             raise PlanError(error.problem, error.fix, self.model_dump_json()) from None
         if problem := _without_items(plan, objective):
             raise PlanError(problem, "Write it as asked.", self.model_dump_json())
         return plan.model_copy(update={"final_step": final_step(plan.steps)})
 
-    def _data(self, objective: str, inputs: Collection[str]) -> dict[str, Any]:
+    def _data(
+        self, objective: str, inputs: Collection[str], procedures: Collection[str]
+    ) -> dict[str, Any]:
         agents = [agent.name for agent in self.create_subagent]
         return {
             "objective": objective,
             "agents": [agent.model_dump() for agent in self.create_subagent],
             "steps": [
-                task.data(number, agents, inputs) for number, task in enumerate(self.assign_task, 1)
+                task.data(number, agents, inputs, procedures)
+                for number, task in enumerate(self.assign_task, 1)
             ],
         }
 
@@ -304,12 +336,14 @@ def plan_schema(
     toolsets: Collection[str] = (),
     program: bool = False,
     turns: bool = False,
+    procedures: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Any]:
     """Return the JSON Schema of a plan. No part of it leads back to itself.
 
     Args:
         inputs: Whether there are inputs that an assignment may name.
         toolsets: Names of the toolsets that a subagent may have.
+        procedures: The procedures that an assignment may be, with the names of their parameters.
         program: Whether assignments may depend on what is found.
         turns: Whether more may be assigned later.
     """
@@ -325,12 +359,14 @@ def plan_schema(
         del of_task["inputs"]
     if not turns:
         del schema["properties"]["look_after"]
-    for word in PROGRAM_WORDS:
+    for word in (*PROGRAM_WORDS, "procedure", "parameters"):
         del of_task[word]
     for name in definitions.keys() - _SHOWN:
         del definitions[name]
     if program:
         add_words(schema, "PlannedTask")
+    if procedures:
+        add_procedures(schema, "PlannedTask", procedures)
     return schema
 
 

@@ -75,7 +75,11 @@ def _may_depend(objective: str, context: PlanContext) -> bool:
 
 def _by_tool(rules: PlanRules, *, program: bool, turns: bool) -> ModelRequestParameters:
     schema = plan_schema(
-        inputs=bool(rules.inputs), toolsets=rules.toolsets or (), program=program, turns=turns
+        inputs=bool(rules.inputs),
+        toolsets=rules.toolsets or (),
+        program=program,
+        turns=turns,
+        procedures=rules.procedures,
     )
     tool = ToolDefinition(
         name=PLAN_TOOL, description=_PURPOSE, parameters_json_schema=schema, kind="output"

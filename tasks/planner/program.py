@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from .facts import InputNote
 
-__all__ = ["PROGRAM_TEXT", "PROGRAM_WORDS", "add_words", "may_depend"]
+__all__ = [
+    "PROCEDURES_TEXT",
+    "PROGRAM_TEXT",
+    "PROGRAM_WORDS",
+    "add_procedures",
+    "add_words",
+    "may_depend",
+]
 
 
 PROGRAM_WORDS = ("when", "for_each", "repeat", "plan", "collect", "review", "best_of")
@@ -26,6 +33,12 @@ plan: assignments inside, counted from 1; agent and prompt are then "", as with 
 depends_on without a model. review: others try to refute it, where much depends on it.
 Example: {"agent": "Reader", "prompt": "Read {item.title}. What does it claim?",
  "for_each": {"items": "S1", "at": "/papers"}}"""
+
+
+PROCEDURES_TEXT = """
+procedure: instead of an agent and a prompt, which are "" then, the name of a procedure: a plan that
+was made before, of which you see purpose and parameters. Use one where its purpose is what the
+assignment is for, and give `parameters` their values; don't assign its parts again."""
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -111,6 +124,24 @@ def add_words(schema: dict[str, Any], task: str) -> None:
     """
     schema["$defs"].update(_DEFINITIONS)
     schema["$defs"][task]["properties"].update(_PROPERTIES)
+
+
+def add_procedures(
+    schema: dict[str, Any], task: str, procedures: Mapping[str, Collection[str]]
+) -> None:
+    """Offer procedures in the JSON Schema of a plan.
+
+    Args:
+        schema: The schema, which is changed; its definitions are in `$defs`.
+        task: The name of an assignment's definition.
+        procedures: The names of their parameters, by their own.
+    """
+    names = sorted({name for parameters in procedures.values() for name in parameters})
+    value = {"anyOf": [_TEXT, _NUMBER, _TRUTH]}
+    schema["$defs"][task]["properties"] |= {
+        "procedure": _one_of(*sorted(procedures)),
+        "parameters": _object(**dict.fromkeys(names, value)),
+    }
 
 
 _FEW_WORDS = 30

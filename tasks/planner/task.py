@@ -22,10 +22,11 @@ from ...models.llama.gguf import file_hash
 from ...models.remote import AgentModel
 from ...models.resolve import local_model, planner_adapter_of, profile_of, refusal, resolve_model
 from ...plan.task_ir import PlanRules, StoredPlan, TierName
+from ...store.procedures import find_procedure
 from ...store.result import Planning
 from ..task_runs import plan_span, tag_task_run
 from .conversation import PlanContext, PlanDraft, Planner
-from .facts import InputNote, PlanningFacts
+from .facts import InputNote, PlanningFacts, offered_procedures
 from .facts_text import FactsText, facts_text, notes_text, room_for
 from .planners import AdapterPlanner, GrammarPlanner, StructuredPlanner
 
@@ -96,8 +97,9 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
         name for name in ("inputs", "begun", "turns") if not getattr(request, name)
     }
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
-    # The toolsets' names are among the rules that a plan has to keep.
+    # The names of toolsets and procedures are among the rules that a plan has to keep.
     content += "".join(f"\n{fact.name}" for fact in request.facts.toolsets) if request.facts else ""
+    content += "".join(f"\nprocedure {name}" for name in offered_procedures(request.facts))
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
 
@@ -139,7 +141,8 @@ async def plan_objective(request: PlanRequest) -> Planned:
         request = request.model_copy(update={"facts": None, "notes": ""})
     toolsets = request.facts.toolsets if request.facts else ()
     offered = frozenset(fact.name for fact in toolsets)
-    rules = PlanRules(request.max_steps, frozenset(gates()), names, offered)
+    procedures = offered_procedures(request.facts)
+    rules = PlanRules(request.max_steps, frozenset(gates()), names, offered, procedures)
     room = room_for(profile_of(model).context_tokens)
     shown = facts_text(request.facts, room) if request.facts else FactsText()
     context = PlanContext(
@@ -150,6 +153,7 @@ async def plan_objective(request: PlanRequest) -> Planned:
         begun=request.begun,
         notes=notes_text(request.notes, room),
         turns=request.turns,
+        find_procedure=find_procedure if procedures else None,
     )
     try:
         draft = await planner.plan(request.objective, context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -127,7 +127,9 @@ def _written(plan: TaskIR) -> str:
 
 
 def _task(step: Step) -> dict[str, Any]:
-    fields = step.model_dump(mode="json", exclude_defaults=True, by_alias=True, exclude={"id"})
+    # What a procedure does it knows by its name.
+    left_out = {"id", "plan"} if step.procedure else {"id"}
+    fields = step.model_dump(mode="json", exclude_defaults=True, by_alias=True, exclude=left_out)
     data: dict[str, Any] = {"number": int(step.id[1:]), **fields}
     if needs := data.get("depends_on"):
         data["depends_on"] = [int(name[1:]) for name in needs]
@@ -258,8 +260,8 @@ class WrittenTurn(BaseModel):
     look_after: list[str | int] = Field(default_factory=list[str | int])
     finish: _Finish | None = None
 
-    def reply(self, plan: TaskIR) -> TurnReply:
-        """Return what it decides, for a plan.
+    def reply(self, plan: TaskIR, procedures: Collection[str] = ()) -> TurnReply:
+        """Return what it decides, for a plan; `procedures` are those that its steps may be.
 
         Raises:
             PlanError: It breaks a rule.
@@ -270,7 +272,7 @@ class WrittenTurn(BaseModel):
         if self.finish and finish.step is None and not (finish.answer or "").strip():
             raise PlanError("The turn finishes without an answer.", "Write it, or name a step.")
         data = [
-            task.data(number, names, plan.inputs)
+            task.data(number, names, plan.inputs, procedures)
             for number, task in enumerate(self.assign_task, first)
         ]
         try:
@@ -303,13 +305,16 @@ def _schema() -> dict[str, Any]:
 _VERBS = frozenset(WrittenTurn.model_fields)
 
 
-def read_turn(text: str, plan: TaskIR, *, may_answer: bool) -> TurnReply:
+def read_turn(
+    text: str, plan: TaskIR, *, may_answer: bool, procedures: Collection[str] = ()
+) -> TurnReply:
     """Read what the orchestrator wrote in a turn.
 
     Args:
         text: What it wrote.
         plan: The plan so far.
         may_answer: Whether a text that is no turn is the answer.
+        procedures: Names of the procedures that its assignments may be.
 
     Raises:
         PlanError: It is none, or breaks a rule; says which.
@@ -333,7 +338,7 @@ def read_turn(text: str, plan: TaskIR, *, may_answer: bool) -> TurnReply:
     except ValidationError as error:
         problem = f"That is not a turn: {plan_problems(error)}."
         raise PlanError(problem, "Write it as asked.", excerpt(text, 2000)) from None
-    reply = written.reply(plan)
+    reply = written.reply(plan, procedures)
     if reply == TurnReply() and may_answer:
         raise PlanError(
             "That turn decides nothing.",

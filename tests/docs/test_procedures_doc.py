@@ -47,6 +47,9 @@ def type_in(command: str, run: str) -> str:
 
 
 def test_its_commands_do_what_it_says(folder: Path) -> None:
+    *_, mail = [block for block in blocks(PAGE, "json") if "steps" in block]
+    (folder / "mail.json").write_text(mail, "utf-8")
+    (shown,) = [block for block in blocks(PAGE, "text") if block.startswith("Step")]
     with scripted(Script()) as script:
         run = json.loads(type_in("prefect-swarm run --plan plan.json --json", ""))["run_id"]
         for command in COMMANDS:
@@ -54,7 +57,10 @@ def test_its_commands_do_what_it_says(folder: Path) -> None:
                 text = (folder / "weekly-report.yaml").read_text("utf-8")
                 (folder / "weekly-report.yaml").write_text(text.replace("Sum up", "Count"), "utf-8")
                 type_in("prefect-swarm procedure new weekly-report.yaml", run)
-            type_in(command, run)
+            written = type_in(command, run)
+            if "mail.json" in command:
+                table = " ".join(word for word in written.split() if set(word) != {"─"})
+                assert " ".join(shown.split()) in table
     asked = [prompt.splitlines()[-1] for prompt in script.prompts]
     # The second and third are those of the page, which plans nothing anew.
     assert asked == [
