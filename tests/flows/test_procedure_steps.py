@@ -127,6 +127,7 @@ def test_a_resumed_run_does_the_version_that_it_began_with() -> None:
             asyncio.run(swarm(OBJECTIVE, plan=plan(), options=OPTIONS))
         save("Count")
         is_down = False
+        assert failed.value.result is not None
         run = failed.value.result.run_id
         result = asyncio.run(resume(run, retry_failed=True))
     assert result.status == "completed"
