@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from ..data_types import Frozen
 from ..errors import InputError, PlanError
 from ..inputs.reading import merged_inputs
-from ..plan.procedure import ParameterValue
+from ..plan.procedure import ParameterValue, ProcedureBounds
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
 from ..store.procedures import find_procedure
 from ..store.protocol import RunStore
@@ -22,6 +22,7 @@ from .control import caller
 __all__ = [
     "IN_FOLDER",
     "MOST_BYTES",
+    "GivenPlan",
     "PlanReference",
     "inputs_digest",
     "keep_inputs",
@@ -69,8 +70,16 @@ class PlanReference(Frozen):
     parameters: dict[str, ParameterValue] = Field(default_factory=dict[str, ParameterValue])
 
 
-class _SourcePlan(Frozen):
-    plan: StoredPlan
+class GivenPlan(Frozen):
+    """The plan that a run was given, as its folder keeps it.
+
+    Attributes:
+        plan: The plan; None if the orchestrator writes one.
+        bounds: What the run may take, where its options don't say it.
+    """
+
+    plan: StoredPlan | None = None
+    bounds: ProcedureBounds = Field(default_factory=ProcedureBounds)
 
 
 def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,8 +98,8 @@ def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-def keep_plan(run: RunStore, plan: TaskIR, source: object) -> None:
-    """Write a plan that a run is given into its folder, where the parameters may lack it.
+def keep_plan(run: RunStore, given: GivenPlan, source: object) -> None:
+    """Write what a run is given into its folder, where the parameters may lack it.
 
     Args:
         source: What the flow's parameters have of it.
@@ -98,14 +107,12 @@ def keep_plan(run: RunStore, plan: TaskIR, source: object) -> None:
     Raises:
         StorageError: There is no room for it.
     """
-    is_large = _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4
+    is_large = _bytes_of(given.plan) > MOST_BYTES / 4
     if is_large or isinstance(source, PlanReference):
-        run.write_record("source_plan", _SourcePlan(plan=plan))
+        run.write_record("source_plan", given)
 
 
-def plan_of_run(
-    run: RunStore, source: TaskIR | PlanReference | None, objective: str
-) -> TaskIR | None:
+def plan_of_run(run: RunStore, source: TaskIR | PlanReference | None, objective: str) -> GivenPlan:
     """Return the plan that a run was given; what its folder has comes before a file.
 
     Raises:
@@ -114,15 +121,16 @@ def plan_of_run(
         RunDamagedError: The run's folder has something else in its place.
     """
     if not isinstance(source, PlanReference):
-        return source
-    if (stored := run.record("source_plan", _SourcePlan)) is not None:
-        return stored.plan
+        return GivenPlan(plan=source)
+    if (stored := run.record("source_plan", GivenPlan)) is not None:
+        return stored
     if source.path:
-        return load_plan(Path(source.path))
+        return GivenPlan(plan=load_plan(Path(source.path)))
     if source.procedure:
-        plan = find_procedure(source.procedure).filled(source.parameters)
+        found = find_procedure(source.procedure)
         # A deployment's runs have the objective of the deployment, whatever their values are.
-        return plan.model_copy(update={"objective": objective})
+        plan = found.filled(source.parameters).model_copy(update={"objective": objective})
+        return GivenPlan(plan=plan, bounds=found.procedure.bounds)
     raise InputError(
         f"The plan of run {run.run_id} is too large for a flow run's parameters, and "
         f"{run.place()} doesn't have it.",
