@@ -6,14 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, Field
 
 from ..data_types import Frozen
 from ..errors import InputError, PlanError
 from ..inputs.reading import merged_inputs
-from ..plan.procedure import ParameterValue
+from ..plan.procedure import ParameterValue, ProcedureBounds
 from ..plan.procedure_steps import has_open_procedures, resolve
 from ..plan.task_ir import StoredPlan, TaskIR, load_plan
 from ..store.procedures import find_procedure
@@ -23,6 +23,7 @@ from .control import caller
 __all__ = [
     "IN_FOLDER",
     "MOST_BYTES",
+    "GivenPlan",
     "PlanReference",
     "inputs_digest",
     "keep_inputs",
@@ -70,8 +71,16 @@ class PlanReference(Frozen):
     parameters: dict[str, ParameterValue] = Field(default_factory=dict[str, ParameterValue])
 
 
-class _SourcePlan(Frozen):
-    plan: StoredPlan
+class GivenPlan(Frozen):
+    """The plan that a run was given, as its folder keeps it.
+
+    Attributes:
+        plan: The plan; None if the orchestrator writes one.
+        bounds: What the run may take, where its options don't say it.
+    """
+
+    plan: StoredPlan | None = None
+    bounds: ProcedureBounds = Field(default_factory=ProcedureBounds)
 
 
 def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,8 +99,8 @@ def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return short
 
 
-def keep_plan(run: RunStore, plan: TaskIR, source: object) -> None:
-    """Write a plan that a run is given into its folder, where the parameters may lack it.
+def keep_plan(run: RunStore, given: GivenPlan, source: object) -> None:
+    """Write what a run is given into its folder, where the parameters may lack it.
 
     Args:
         source: What the flow's parameters have of it.
@@ -99,9 +108,9 @@ def keep_plan(run: RunStore, plan: TaskIR, source: object) -> None:
     Raises:
         StorageError: There is no room for it.
     """
-    is_large = _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4
+    is_large = _bytes_of(given.plan) > MOST_BYTES / 4
     if is_large or _is_read_once(source):
-        run.write_record("source_plan", _SourcePlan(plan=plan))
+        run.write_record("source_plan", given)
 
 
 def _is_read_once(source: object) -> bool:
@@ -110,9 +119,7 @@ def _is_read_once(source: object) -> bool:
     return is_open or isinstance(source, PlanReference)
 
 
-def plan_of_run(
-    run: RunStore, source: TaskIR | PlanReference | None, objective: str
-) -> TaskIR | None:
+def plan_of_run(run: RunStore, source: TaskIR | PlanReference | None, objective: str) -> GivenPlan:
     """Return the plan that a run was given; what its folder has comes before a file.
 
     Steps that are procedures have their steps inside: those of the version that was current when
@@ -123,21 +130,22 @@ def plan_of_run(
         PlanError: The file is not a plan, or a step can't be the procedure that it names.
         RunDamagedError: The run's folder has something else in its place.
     """
-    if source is None or not _is_read_once(source):
-        return cast("TaskIR | None", source)
-    if (stored := run.record("source_plan", _SourcePlan)) is not None:
-        return stored.plan
-    plan = source if isinstance(source, TaskIR) else _referenced(run, source, objective)
-    return resolve(plan, find_procedure)
+    if _is_read_once(source) and (stored := run.record("source_plan", GivenPlan)) is not None:
+        return stored
+    if not isinstance(source, PlanReference):
+        return GivenPlan(plan=source and resolve(source, find_procedure))
+    given = _referenced(run, source, objective)
+    return given.model_copy(update={"plan": given.plan and resolve(given.plan, find_procedure)})
 
 
-def _referenced(run: RunStore, source: PlanReference, objective: str) -> TaskIR:
+def _referenced(run: RunStore, source: PlanReference, objective: str) -> GivenPlan:
     if source.path:
-        return load_plan(Path(source.path))
+        return GivenPlan(plan=load_plan(Path(source.path)))
     if source.procedure:
-        plan = find_procedure(source.procedure).filled(source.parameters)
+        found = find_procedure(source.procedure)
         # A deployment's runs have the objective of the deployment, whatever their values are.
-        return plan.model_copy(update={"objective": objective})
+        plan = found.filled(source.parameters).model_copy(update={"objective": objective})
+        return GivenPlan(plan=plan, bounds=found.procedure.bounds)
     raise InputError(
         f"The plan of run {run.run_id} is too large for a flow run's parameters, and "
         f"{run.place()} doesn't have it.",

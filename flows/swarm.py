@@ -28,7 +28,7 @@ from ..text import one_line, visible
 from ..untrusted.json_text import NoJsonError, read_json
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
-from .options import SwarmOptions
+from .options import SwarmOptions, within_bounds
 from .parts import begin_part, name_of_part
 from .prefect_io.deployment import settle_options
 from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
@@ -156,7 +156,7 @@ async def swarm(
         # The heartbeats end before the run is suspended: one that came later would be missed.
         with run.exclusive(lost), steady_clock(run), beating():
             run.remove_temporary_files()
-            plan = _begin(run, desk.flow_run, objective, plan, inputs, options, fork)
+            plan, options = _begin(run, desk.flow_run, objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
             await note_place(desk.flow_run, this_place(run))
@@ -235,18 +235,22 @@ def _begin(
     inputs: dict[str, str] | None,
     options: SwarmOptions,
     fork: ForkSource | None,
-) -> TaskIR | None:
-    """Write down what a run begins with, if it isn't; return the plan that it was given."""
+) -> tuple[TaskIR | None, SwarmOptions]:
+    """Write down what a run begins with, if it isn't; return its plan, if it was given one.
+
+    The options are returned with the bounds of the procedure that the plan comes from.
+    """
     if not objective.strip():
         raise InputError("The objective is empty.", "State it.")
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
-    plan = plan_of_run(run, supplied, objective)
+    given = plan_of_run(run, supplied, objective)
+    plan, options = given.plan, within_bounds(options, given.bounds)
     if not run.about():
         options.refuse_secrets()
         if plan is not None:
             check_objective(plan, objective)
-            keep_plan(run, plan, supplied)
+            keep_plan(run, given, supplied)
         keep_inputs(run, inputs)
         if fork is not None:
             _check_without_inputs(run)
@@ -266,7 +270,7 @@ def _begin(
             procedure=plan.procedure if plan is not None and fork is None else "",
         )
         run.write_about(about)
-    return plan
+    return plan, options
 
 
 def _check_without_inputs(run: RunStore) -> None:
