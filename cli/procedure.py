@@ -249,7 +249,7 @@ def show(reference: _Reference, as_json: AsJson = False) -> int:
         return 0
     print_text(f"# {_headline(stored)}")
     numbers = versions_of(stored.procedure.name)
-    print_text(f"# Versions: {', '.join(map(str, numbers))}. File: {stored.path}")
+    print_text(f"# Versions: {', '.join(map(str, numbers))}. It is in {stored.place}")
     print_text(f"# {_figures(stored)}")
     for said in worse_note(stored):
         print_text(f"# {said}")
@@ -331,6 +331,33 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME", help="A procedure
     return 0
 
 
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where; it is made if need be.")],
+) -> int:
+    """Write each version of each procedure into a folder, as NAME@N.yaml."""
+    from ..store.procedures import export_procedures
+
+    print_text(f"Wrote {plural(len(export_procedures(folder)), 'version')} into {folder}.")
+    return 0
+
+
+def import_files(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="NAME@N.yaml; repeatable.")],
+) -> int:
+    """Store versions that were exported, under their numbers; those that are there are left out.
+
+    The newest version of a procedure is its current one then, unless another is by `rollback`.
+    """
+    from ..store.procedures import import_procedures
+
+    new = import_procedures(files)
+    for reference in new:
+        print_text(f"Stored {reference}.")
+    if known := len(files) - len(new):
+        print_text(f"{plural(known, 'version')} had been stored before.")
+    return 0
+
+
 def suggest(as_json: AsJson = False) -> int:
     """Name objectives that were planned anew again and again, and what a procedure would save.
 
@@ -408,4 +435,6 @@ for _function in (show, diff, check, suggest):
     procedure_app.command()(command(_function, "read"))
 for _function in (save, new, rollback, remove):
     procedure_app.command()(command(_function, "write"))
+procedure_app.command()(command(export, "read"))
+procedure_app.command("import")(command(import_files, "write"))
 procedure_app.command("list")(command(list_all, "read"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from prefect.client.schemas.objects import State
 
-from ..errors import InputError, MemoryStoreError
+from ..errors import InputError, MemoryStoreError, StorageError
 from ..gates import gates
 from ..inputs.pictures import has_pictures
 from ..memory.episode import EpisodeKey
@@ -283,7 +283,7 @@ def _procedures(toolsets: Collection[str]) -> tuple[ProcedureFact, ...]:
     """Return what is shown of the procedures that there are; none where one can't be read."""
     try:
         return procedure_facts((each.procedure for each in list_procedures()), toolsets)
-    except InputError as error:
+    except (InputError, StorageError) as error:
         _logger.warning("The planner is shown no procedures: %s", error)
         return ()
 

@@ -140,6 +140,17 @@ MIGRATIONS: list[str] = [
         RETURN true;
     END $$
     """,
+    # A version is the current one while `current_until` is the newest; else the newest is.
+    """
+    CREATE TABLE @.procedures (
+        name text COLLATE "C" NOT NULL,
+        version int NOT NULL,
+        data bytea NOT NULL,
+        current_until int,
+        added_at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (name, version)
+    )
+    """,
 ]
 
 

@@ -1,20 +1,15 @@
-"""The registry of procedures: each version a file of its own in the data folder, never changed.
-
-`procedures/NAME/3.yaml` is version 3; the file `current` names another version than the newest.
-"""
+"""The registry of procedures: versions that never change, found by name, where runs are stored."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError
-from ..files import make_folder, read_text, storage_error, write_atomically
+from ..files import READABLE, read_text, storage_error, write_atomically
 from ..plan.procedure import (
     NAME,
     ParameterValue,
@@ -25,12 +20,14 @@ from ..plan.procedure import (
 )
 from ..plan.procedure_steps import resolve
 from ..plan.task_ir import PlanRules, TaskIR
-from ..settings import home
-from ..untrusted.folder import UntrustedFolder
+from .procedure_stores import FolderProcedures, ProcedureStore, Versions
+from .runs import store_address
 
 __all__ = [
     "StoredProcedure",
+    "export_procedures",
     "find_procedure",
+    "import_procedures",
     "list_procedures",
     "make_current",
     "remove_procedure",
@@ -39,7 +36,7 @@ __all__ = [
 ]
 
 _REFERENCE = re.compile(rf"({NAME})(?:@([1-9][0-9]{{0,5}}))?")
-_CURRENT = "current"
+_SUFFIX = ".yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +45,15 @@ class StoredProcedure:
 
     Attributes:
         version: Its number, from 1.
-        digest: The first 12 hexadecimal digits of the SHA-256 of its file.
-        path: Its file.
+        digest: The first 12 hexadecimal digits of the SHA-256 of its text.
+        place: Where it is, for a person: its file, or the database with its name.
         is_current: Whether it is the one that the name alone means.
     """
 
     procedure: Procedure
     version: int
     digest: str
-    path: Path
+    place: str
     is_current: bool
 
     @property
@@ -85,27 +82,14 @@ def save_procedure(procedure: Procedure) -> StoredProcedure:
     Raises:
         StorageError: There is no room for it.
     """
-    name = procedure.name
-    text = procedure_text(procedure)
-    folder = _folder(name)
-    if numbers := versions_of(name):
-        newest = _file(name, numbers[-1])
-        with suppress(OSError):
-            if newest.read_text("utf-8") == text and _current(name, numbers) == numbers[-1]:
-                return find_procedure(name)
-    number = numbers[-1] + 1 if numbers else 1
-    try:
-        make_folder(folder)
-        files = UntrustedFolder(folder)
-        while True:
-            try:
-                files.create(_file(name, number).name, text.encode())
-                break
-            except FileExistsError:  # Another process has just made this version.
-                number += 1
-        (folder / _CURRENT).unlink(missing_ok=True)
-    except OSError as error:
-        raise storage_error(folder, len(text), error) from None
+    store, name, text = _store(), procedure.name, procedure_text(procedure)
+    number = 1
+    if (versions := store.versions(name)) is not None:
+        if versions.current == versions.newest and store.read(name, versions.newest) == text:
+            return find_procedure(name)
+        number = versions.newest + 1
+    while not store.add(name, number, text):  # Another process has just made this version.
+        number += 1
     return find_procedure(f"{name}@{number}")
 
 
@@ -113,51 +97,69 @@ def find_procedure(reference: str) -> StoredProcedure:
     """Return a procedure by its name, or by name and version: `weekly-report@3`.
 
     Raises:
-        InputError: There is none, or its file can't be read.
+        InputError: There is none, or its text can't be read.
+        StorageError: It is in a database that can't be reached.
     """
     if (match := _REFERENCE.fullmatch(reference)) is None:
         raise InputError(
             f"{reference!r} names no procedure.", "Write NAME or NAME@VERSION: weekly-report@3."
         )
-    name = match[1]
-    numbers = versions_of(name)
-    if not numbers:
-        known = ", ".join(_names()) or "none"
-        raise InputError(f"There is no procedure {name!r}.", f"There are these: {known}.")
-    current = _current(name, numbers)
-    number = int(match[2]) if match[2] else current
-    if number not in numbers:
-        versions = ", ".join(map(str, numbers))
+    store, name = _store(), match[1]
+    if (versions := store.versions(name)) is None:
+        raise _unknown(store, name)
+    number = int(match[2]) if match[2] else versions.current
+    text = store.read(name, number) if number in versions.numbers else None
+    if text is None:
+        numbers = ", ".join(map(str, versions.numbers))
         raise InputError(
-            f"The procedure {name} has no version {number}.", f"It has these: {versions}."
+            f"The procedure {name} has no version {number}.", f"It has these: {numbers}."
         )
-    path = _file(name, number)
-    text = read_text(path, "procedure")
-    procedure = parse_procedure(text, f"The procedure {path}")
+    return _stored(store, name, number, text, versions)
+
+
+def _stored(
+    store: ProcedureStore, name: str, number: int, text: str, versions: Versions
+) -> StoredProcedure:
+    place = store.place(name, number)
+    procedure = parse_procedure(text, f"The procedure {place}")
     if procedure.name != name:
         raise InputError(
-            f"{path} has the name {procedure.name}, and not {name}.",
+            f"{place} has the name {procedure.name}, and not {name}.",
             "A version is never changed by hand: restore it, or remove the procedure.",
         )
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return StoredProcedure(procedure, number, digest, path, number == current)
+    return StoredProcedure(procedure, number, digest, place, number == versions.current)
+
+
+def _unknown(store: ProcedureStore, name: str) -> InputError:
+    known = ", ".join(store.names()) or "none"
+    advice = f"There are these: {known}."
+    if not isinstance(store, FolderProcedures) and FolderProcedures().versions(name) is not None:
+        advice = (
+            "The data folder has it, and procedures are looked for in the database. Bring it there "
+            "by `procedure export` and `procedure import`: prefect-swarm docs procedures."
+        )
+    return InputError(f"There is no procedure {name!r}.", advice)
 
 
 def list_procedures() -> tuple[StoredProcedure, ...]:
     """Return the current version of each procedure, by name.
 
     Raises:
-        InputError: A file can't be read.
+        InputError: The text of one can't be read.
+        StorageError: They are in a database that can't be reached.
     """
-    return tuple(find_procedure(name) for name in _names())
+    return tuple(find_procedure(name) for name in _store().names())
 
 
 def versions_of(name: str) -> tuple[int, ...]:
-    """Return the numbers of a procedure's versions, oldest first."""
-    with suppress(OSError):
-        found = (path.stem for path in _folder(name).glob("*.yaml"))
-        return tuple(sorted(int(stem) for stem in found if stem.isdecimal()))
-    return ()
+    """Return the numbers of a procedure's versions, oldest first.
+
+    Raises:
+        StorageError: They are in a database that can't be reached.
+    """
+    versions = _store().versions(name)
+    return () if versions is None else versions.numbers
 
 
 def make_current(reference: str) -> StoredProcedure:
@@ -168,11 +170,7 @@ def make_current(reference: str) -> StoredProcedure:
         StorageError: It can't be written.
     """
     found = find_procedure(reference)
-    path = _folder(found.procedure.name) / _CURRENT
-    try:
-        write_atomically(path, f"{found.version}\n")
-    except OSError as error:
-        raise storage_error(path, 0, error) from None
+    _store().choose(found.procedure.name, found.version)
     return find_procedure(found.reference)
 
 
@@ -190,35 +188,92 @@ def remove_procedure(name: str) -> tuple[int, ...]:
             f"Name the procedure to remove all of it: {found.procedure.name}",
         )
     numbers = versions_of(name)
-    try:
-        shutil.rmtree(_folder(name))
-    except OSError as error:
-        raise storage_error(_folder(name), 0, error) from None
+    _store().remove(name)
     return numbers
 
 
-def _current(name: str, numbers: tuple[int, ...]) -> int:
-    with suppress(OSError, ValueError):
-        number = int((_folder(name) / _CURRENT).read_text("utf-8"))
-        if number in numbers:
-            return number
-    return numbers[-1]
+def export_procedures(folder: Path) -> tuple[str, ...]:
+    """Write each version of each procedure into a folder, as `weekly-report@3.yaml`.
+
+    Returns:
+        The names with the versions.
+
+    Raises:
+        InputError: A file has such a name and other content.
+        StorageError: A file can't be written.
+    """
+    store, written = _store(), list[str]()
+    for name in store.names():
+        for number in versions_of(name):
+            text, path = store.read(name, number), folder / f"{name}@{number}{_SUFFIX}"
+            if text is None:
+                continue
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                if path.exists():
+                    _check_same(text, read_text(path, "procedure"), store.place(name, number), path)
+                write_atomically(path, text, mode=READABLE)
+            except OSError as error:
+                raise storage_error(path, len(text), error) from None
+            written.append(f"{name}@{number}")
+    return tuple(written)
 
 
-def _names() -> list[str]:
-    with suppress(OSError):
-        folders = (path.name for path in _root().iterdir())
-        return sorted(name for name in folders if re.fullmatch(NAME, name) and versions_of(name))
-    return []
+def import_procedures(files: Sequence[Path]) -> tuple[str, ...]:
+    """Store versions that were exported, under the numbers that their files' names have.
+
+    A version that is there with the same content is passed over. Each file is checked before any
+    is stored.
+
+    Returns:
+        The names with the versions that were not there before, oldest first.
+
+    Raises:
+        InputError: A file is no version, or another one is there under its number.
+        StorageError: There is no room for it.
+    """
+    store, new = _store(), list[tuple[str, int, Path, str]]()
+    for name, number, path in sorted(map(_version_of, files)):
+        text = read_text(path, "procedure")
+        procedure = parse_procedure(text, f"The procedure {path}")
+        if procedure.name != name:
+            raise InputError(
+                f"{path} has the name {procedure.name}, and not {name}.",
+                f"Call the file {procedure.name}@{number}{_SUFFIX}.",
+            )
+        if (known := store.read(name, number)) is None:
+            new.append((name, number, path, text))
+        else:
+            _check_same(known, text, store.place(name, number), path)
+    for name, number, path, text in new:
+        if not store.add(name, number, text):  # Another process has just made this version.
+            _check_same(store.read(name, number), text, store.place(name, number), path)
+    return tuple(f"{name}@{number}" for name, number, _, _ in new)
 
 
-def _root() -> Path:
-    return home() / "procedures"
+def _version_of(path: Path) -> tuple[str, int, Path]:
+    match = _REFERENCE.fullmatch(path.name.removesuffix(_SUFFIX))
+    if match is None or not match[2]:
+        raise InputError(
+            f"The name of {path} is not that of a version.",
+            f"Call it NAME@VERSION{_SUFFIX}, as `procedure export` does: weekly-report@3{_SUFFIX}",
+        )
+    return match[1], int(match[2]), path
 
 
-def _folder(name: str) -> Path:
-    return _root() / name
+def _check_same(known: str | None, text: str, place: str, path: Path) -> None:
+    if known != text:
+        raise InputError(
+            f"{place} and {path} are the same version, and their content differs.",
+            "Versions are never changed. Export into another folder, or store the file as a new "
+            f"version: prefect-swarm procedure new {path}",
+        )
 
 
-def _file(name: str, version: int) -> Path:
-    return _folder(name) / f"{version}.yaml"
+def _store() -> ProcedureStore:
+    if not (dsn := store_address()):
+        return FolderProcedures()
+    # Its driver is an extra.
+    from .postgres_procedures import PostgresProcedures
+
+    return PostgresProcedures(dsn)

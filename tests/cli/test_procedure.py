@@ -158,6 +158,26 @@ def test_a_version_that_does_worse_is_said_before_it_is_run(
     assert (row[0], row[3:5]) == ("weekly@1", ["2", "2"])
 
 
+def test_versions_are_exported_and_imported_under_their_numbers(
+    invoke: Invoke, weekly: Path, tmp_path: Path
+) -> None:
+    weekly.write_text(WEEKLY.replace("read week", "read all of week"), "utf-8")
+    shown(invoke, "new", weekly)
+    assert shown(invoke, "export", tmp_path / "all") == (
+        f"Wrote 2 versions into {tmp_path / 'all'}.\n"
+    )
+    files = sorted((tmp_path / "all").iterdir())
+    assert [file.name for file in files] == ["weekly@1.yaml", "weekly@2.yaml"]
+    before = shown(invoke, "show", "weekly@1")
+    shown(invoke, "remove", "weekly")
+    assert shown(invoke, "import", files[0]) == "Stored weekly@1.\n"
+    assert shown(invoke, "import", *files) == (
+        "Stored weekly@2.\n1 version had been stored before.\n"
+    )
+    assert "# Versions: 1, 2. It is in /" in shown(invoke, "show", "weekly@1")
+    assert shown(invoke, "show", "weekly@1").splitlines()[2:] == before.splitlines()[2:]
+
+
 @pytest.mark.usefixtures("weekly")
 @pytest.mark.parametrize(
     ("arguments", "problem"),

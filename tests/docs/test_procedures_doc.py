@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def type_in(command: str, run: str) -> str:
     """Type a command of the page; return what it writes."""
     command, _, file = command.partition(" > ")
     arguments = [run if part == "RUN" else part for part in shlex.split(command)[1:]]
+    arguments[-1:] = sorted(glob(arguments[-1])) or arguments[-1:]
     if arguments[0] == "run":
         arguments.append("--no-memory")
     result = CliRunner().invoke(app, arguments)
@@ -57,10 +59,14 @@ def test_its_commands_do_what_it_says(folder: Path) -> None:
                 text = (folder / "weekly-report.yaml").read_text("utf-8")
                 (folder / "weekly-report.yaml").write_text(text.replace("Sum up", "Count"), "utf-8")
                 type_in("prefect-swarm procedure new weekly-report.yaml", run)
+            if command.startswith("prefect-swarm procedure export"):
+                # The commands above it removed what there was.
+                type_in("prefect-swarm procedure new weekly-report.yaml", run)
             written = type_in(command, run)
             if "mail.json" in command:
                 table = " ".join(word for word in written.split() if set(word) != {"─"})
                 assert " ".join(shown.split()) in table
+    type_in("prefect-swarm procedure remove weekly-report", run)
     asked = [prompt.splitlines()[-1] for prompt in script.prompts]
     # The second and third are those of the page, which plans nothing anew.
     assert asked == [

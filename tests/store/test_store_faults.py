@@ -286,6 +286,7 @@ def test_what_made_a_version_never_changes() -> None:
         "1c3067bd2b86",
         "26bee0059deb",
         "f935cee509de",
+        "375b278d6624",
     ]
 
 

@@ -58,7 +58,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "the server has to have the limit: tests/models/test_shared_limit makes one",
     ),
     (
-        r"prefect-swarm procedure (list|suggest|.*weekly-report)|"
+        r"prefect-swarm procedure (list|suggest|export|import|.*weekly-report)|"
         r"prefect-swarm (run|plan) --procedure weekly-report|prefect-swarm plan --plan mail.json",
         "the procedure has to be there: tests/docs/test_procedures_doc types them",
     ),
