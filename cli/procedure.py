@@ -16,6 +16,7 @@ from ..errors import InputError, RunDamagedError
 from ..files import read_text
 from ..text import dollars, duration, one_line, plural
 from .command import AsJson, command
+from .procedure_deploy import deploy
 from .terminal.printing import print_json, print_section, print_table, print_text
 
 if TYPE_CHECKING:
@@ -435,6 +436,7 @@ for _function in (show, diff, check, suggest):
     procedure_app.command()(command(_function, "read"))
 for _function in (save, new, rollback, remove):
     procedure_app.command()(command(_function, "write"))
-procedure_app.command()(command(export, "read"))
+for _function in (export, deploy):
+    procedure_app.command()(command(_function, "read"))
 procedure_app.command("import")(command(import_files, "write"))
 procedure_app.command("list")(command(list_all, "read"))

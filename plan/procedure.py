@@ -33,10 +33,12 @@ __all__ = [
     "check_procedure",
     "fill_in",
     "make_places",
+    "missing_values",
     "parse_procedure",
     "places_in",
     "procedure_text",
     "read_value",
+    "values_of",
 ]
 
 NAME = PROCEDURE_NAME
@@ -224,26 +226,12 @@ def fill_in(
         InputError: A value is missing, is no parameter's, or doesn't fit.
         PlanError: The filled plan breaks a rule.
     """
-    known = procedure.parameters
-    if unknown := [name for name in given if name not in known]:
-        has = ", ".join(known) or "none"
+    values = values_of(procedure, given)
+    if missing := missing_values(procedure, values):
         raise InputError(
-            f"The procedure {procedure.name} has no parameter {unknown[0]!r}.",
-            f"It has these: {has}.",
+            f"The parameter {missing[0]} of the procedure {procedure.name} has no value.",
+            f"Give it: --param {missing[0]}=…",
         )
-    values: dict[str, ParameterValue] = {}
-    for name, parameter in known.items():
-        value = given.get(name, parameter.default)
-        if value is None:
-            raise InputError(
-                f"The parameter {name} of the procedure {procedure.name} has no value.",
-                f"Give it: --param {name}=…",
-            )
-        try:
-            _check_value(value, parameter)
-        except ValueError as error:
-            raise InputError(f"The parameter {name}: {error}.", "Give another value.") from None
-        values[name] = value
 
     def write(text: str, part: _Part) -> ParameterValue:
         if part == "prompt":
@@ -256,6 +244,39 @@ def fill_in(
         return text
 
     return parse_plan(_rewritten(procedure.plan, write), rules)
+
+
+def values_of(
+    procedure: Procedure, given: Mapping[str, ParameterValue]
+) -> dict[str, ParameterValue]:
+    """Return the values of a procedure's parameters: those given, and else the defaults.
+
+    Raises:
+        InputError: A value is no parameter's, or doesn't fit.
+    """
+    known = procedure.parameters
+    if unknown := [name for name in given if name not in known]:
+        has = ", ".join(known) or "none"
+        raise InputError(
+            f"The procedure {procedure.name} has no parameter {unknown[0]!r}.",
+            f"It has these: {has}.",
+        )
+    values: dict[str, ParameterValue] = {}
+    for name, parameter in known.items():
+        if (value := given.get(name, parameter.default)) is None:
+            continue
+        try:
+            _check_value(value, parameter)
+        except ValueError as error:
+            raise InputError(f"The parameter {name}: {error}.", "Give another value.") from None
+        values[name] = value
+    return values
+
+
+def missing_values(procedure: Procedure, values: Mapping[str, ParameterValue]) -> tuple[str, ...]:
+    """Return the parameters that a run has no value of, and that have no default."""
+    known = procedure.parameters.items()
+    return tuple(name for name, each in known if name not in values and each.default is None)
 
 
 def make_places(

@@ -38,6 +38,7 @@ __all__ = [
     "is_lost",
     "page_of",
     "start_again",
+    "takes_any_plan",
 ]
 
 _logger = logging.getLogger("prefect_swarm.runs")
@@ -70,6 +71,18 @@ def choose_deployment(pool: str, names: Sequence[str]) -> int:
         f"The work pool {pool!r} has no deployment of the flow {_FLOW}.",
         f"Make one: prefect deploy prefect_swarm.flows.swarm:swarm --name {pool} --pool {pool}",
     )
+
+
+def takes_any_plan(form: Mapping[str, Any] | None) -> bool:
+    """Return whether runs of a deployment may have any plan: that of a procedure takes its own.
+
+    Pure.
+
+    Args:
+        form: The schema of the deployment's parameters.
+    """
+    plan = (form or {}).get("properties", {}).get("plan", {})
+    return "properties" not in plan
 
 
 async def find_deployments(pools: Mapping[str, str]) -> dict[str, UUID]:
@@ -118,10 +131,11 @@ async def _find(client: PrefectClient, name: str, step: str) -> UUID:
             step,
             name,
         )
-    found: list[DeploymentResponse] = await client.read_deployments(
+    deployments: list[DeploymentResponse] = await client.read_deployments(
         flow_filter=FlowFilter(name=FlowFilterName(any_=[_FLOW])),
         work_pool_filter=WorkPoolFilter(name=WorkPoolFilterName(any_=[name])),
     )
+    found = [each for each in deployments if takes_any_plan(each.parameter_openapi_schema)]
     return found[choose_deployment(name, [each.name for each in found])].id
 
 

@@ -80,7 +80,7 @@ class Ui:
             self.page.get_by_label(title).fill(text)
             return
         field = self.page.locator(".schema-form-property", has_text=title).last
-        field.locator("textarea").fill(text)
+        field.locator("textarea, input").first.fill(text)
 
     def press(self) -> None:
         """Press the form's button."""
@@ -112,11 +112,15 @@ class Ui:
         found: dict[str, Any] = {}
         for _ in range(_PRESSES):
             with self.page.expect_response("**/create_flow_run") as made:
-                self.page.get_by_role("button", name="Submit").last.click()
+                self.submit()
             found = made.value.json()
             if made.value.ok:
                 break
         return found
+
+    def submit(self) -> None:
+        """Press the form's button once."""
+        self.page.get_by_role("button", name="Submit").last.click()
 
     def open_group(self) -> None:
         """Show the options of the form's first group."""

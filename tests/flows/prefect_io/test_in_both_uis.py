@@ -13,16 +13,20 @@ from flow_runs import plan_of
 from own_server import own_server
 from person_forms import folder_of, shown_state
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import State
 from prefect_swarm import swarm_flow
 from prefect_swarm.flows import approval as asking
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.prefect_io import suspend as pausing
+from prefect_swarm.flows.procedure_deployment import deploy_procedure, parameters_of
 from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.plan.procedure import check_procedure
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.procedures import save_procedure
 from prefect_swarm.store.question import Answer
 from prefect_uis import UIS, Ui, in_browser
 from scripted import Script, scripted
@@ -168,6 +172,46 @@ def test_the_form_of_a_deployment_is_short_and_sends_what_it_shows(which: str) -
         run = ui.submit_run()
     options = {name: value for name, value in run["parameters"]["options"].items() if value}
     assert options == {**deployed, "more_models": {"coder": "test:coder"}}
+    asyncio.run(_delete(UUID(run["id"])))
+
+
+PROCEDURE = {
+    "name": "pour",
+    "purpose": "Pour it",
+    "parameters": {
+        "volume": {"type": "integer", "description": "How much"},
+        "vessel": {"default": "cup"},
+    },
+    "plan": {
+        "objective": "Pour",
+        "agents": [{"name": "Cook", "system_prompt": "You pour."}],
+        "steps": [{"id": "S1", "agent": "Cook", "prompt": "{param.volume} in a {param.vessel}."}],
+    },
+}
+
+
+async def _deployed_procedure() -> UUID:
+    stored = save_procedure(check_procedure(PROCEDURE, "It"))
+    async with get_client() as client:
+        pool = WorkPoolCreate(name="kitchen", type="process")
+        await client.create_work_pool(pool, overwrite=True)
+        deployed = await deploy_procedure(stored, "kitchen", parameters_of(stored, {}))
+        return (await client.read_deployment_by_name(deployed)).id
+
+
+def test_the_form_of_a_procedure_has_its_parameters_and_says_which_is_missing(which: str) -> None:
+    deployment_id = asyncio.run(_deployed_procedure())
+    with in_browser(which) as ui:
+        ui.open_run_form(deployment_id)
+        shown = ui.page.inner_text("body")
+        assert shown.index("Pour it") < shown.index("How much") < shown.index("vessel (Optional)")
+        ui.submit()
+        ui.wait_for("'volume' is a required property")
+        ui.write("volume", "12")
+        run = ui.submit_run()
+    values = {"volume": 12, "vessel": "cup"}
+    assert run["parameters"]["plan"] == {"procedure": "pour@1", "parameters": values}
+    assert run["parameters"]["objective"] == "Pour it"
     asyncio.run(_delete(UUID(run["id"])))
 
 
