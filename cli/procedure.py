@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from difflib import unified_diff
@@ -17,16 +16,17 @@ from ..files import read_text
 from ..text import dollars, duration, one_line, plural
 from .command import AsJson, command
 from .procedure_deploy import deploy
+from .procedure_values import read_given
 from .terminal.printing import print_json, print_section, print_table, print_text
 
 if TYPE_CHECKING:
-    from ..plan.procedure import Parameter, ParameterValue, Procedure, SourceCost
+    from ..plan.procedure import Parameter, Procedure, SourceCost
     from ..store.attempt import Usage
     from ..store.procedures import StoredProcedure
     from ..store.protocol import RunStore
     from ..store.runs import ListedRun
 
-__all__ = ["Param", "ProcedureName", "check_given", "procedure_app", "read_given", "worse_note"]
+__all__ = ["Param", "ProcedureName", "procedure_app", "worse_note"]
 
 ProcedureName = Annotated[
     str | None,
@@ -55,44 +55,6 @@ def worse_note(stored: StoredProcedure) -> tuple[str, ...]:
     if not (said := find_worse(stored)):
         return ()
     return (f"{said} Go back: prefect-swarm procedure rollback {stored.procedure.name}",)
-
-
-def read_given(values: Sequence[str]) -> dict[str, str]:
-    """Read values that are given as NAME=VALUE.
-
-    Raises:
-        InputError: One has another form, or a name is given twice.
-    """
-    found: dict[str, str] = {}
-    for value in values:
-        name, equals, text = value.partition("=")
-        if not equals or not name:
-            raise InputError(f"--param {value!r} names no value.", "Write NAME=VALUE: week=47.")
-        if name in found:
-            raise InputError(f"--param {name} is given twice.", "Give it once.")
-        found[name] = text
-    return found
-
-
-def check_given(procedure: Procedure, texts: Mapping[str, str]) -> dict[str, ParameterValue]:
-    """Return values as a procedure's parameters have them.
-
-    Raises:
-        InputError: One is no value of its parameter's type.
-    """
-    from ..plan.procedure import read_value
-
-    values: dict[str, ParameterValue] = {}
-    for name, text in texts.items():
-        parameter = procedure.parameters.get(name)
-        if parameter is None:
-            values[name] = text  # `fill_in` says what is wrong with it.
-            continue
-        try:
-            values[name] = read_value(text, parameter)
-        except ValueError as error:
-            raise InputError(f"--param {name}: {error}.", "Give another value.") from None
-    return values
 
 
 def save(

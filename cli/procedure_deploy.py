@@ -11,6 +11,7 @@ import typer
 
 from ..errors import InputError
 from ..untrusted.json_text import NoJsonError, read_json
+from .procedure_values import check_given, read_given
 from .terminal.printing import print_text
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ def deploy(
     """
     from ..flows.procedure_deployment import deploy_procedure, parameters_of
     from ..store.procedures import find_procedure
-    from .procedure import check_given, read_given
 
     stored = find_procedure(reference)
     given = check_given(stored.procedure, read_given(param or ()))

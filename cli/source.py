@@ -28,7 +28,8 @@ from ..plan.procedure_steps import resolve
 from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 from ..untrusted.json_text import NoJsonError, read_json
-from .procedure import check_given, read_given, worse_note
+from .procedure import worse_note
+from .procedure_values import check_given, read_given
 
 __all__ = [
     "CollectBy",

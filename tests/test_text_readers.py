@@ -171,6 +171,8 @@ HAS_NO_READER = {
     "toolsets.mcp.connection": "looks for two sentences in an error",
     "host.bounded_office": "runs in a process that is ended in time",
     "cli.terminal.files": "names of files, of bounded length",
+    "store.procedures": "a name with a version, of bounded length",
+    "store.procedure_stores": "names of folders, of bounded length",
     "store.filed_run": "names of files and of attempts, of bounded length",
     "host.bounded_work": "any patterns, in a process that is ended in time",
     "gates.pipeline": "looks for half a character",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,7 @@ def test_a_procedure_of_the_data_folder_is_not_found_in_the_database_and_that_is
 
 
 @contextmanager
-def in_folder(runs_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def in_folder(runs_database: str, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Have runs and procedures in the data folder for a while."""
     monkeypatch.delenv(STORE)
     store_address.cache_clear()
