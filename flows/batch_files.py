@@ -123,7 +123,7 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
     line = cast("dict[str, Any]", data)
     try:
         options = _override(options, line.pop("options", {}))
-        if "procedure" in line:
+        if "procedure" in line and "steps" not in line:
             return _of_procedure(_Procedure.model_validate(line), options)
         objective, plan, inputs = _understand(line, options)
     except ValidationError as error:
