@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..store.procedures import StoredProcedure
     from ..store.protocol import RunStore
     from ..store.runs import ListedRun
+    from ..store.version_figures import VersionFigures
 
 __all__ = ["Param", "ProcedureName", "procedure_app", "worse_note"]
 
@@ -40,7 +41,7 @@ Param = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="A parameter of --procedure; repeatable."),
 ]
-_MOST_ALIKE = 10
+_MOST_RUNS = 10
 _Reference = Annotated[str, typer.Argument(metavar="NAME[@N]", help="A procedure, or a version.")]
 
 procedure_app = typer.Typer(
@@ -48,11 +49,16 @@ procedure_app = typer.Typer(
 )
 
 
-def worse_note(stored: StoredProcedure) -> tuple[str, ...]:
-    """Say that a version does worse than the one before it, and what to do, where it does."""
+def worse_note(stored: StoredProcedure, figures: VersionFigures | None = None) -> tuple[str, ...]:
+    """Say that a version does worse than the one before it, and what to do, where it does.
+
+    Args:
+        stored: The version.
+        figures: Its figures, where they are known already.
+    """
     from ..store.version_figures import find_worse
 
-    if not (said := find_worse(stored)):
+    if not (said := find_worse(stored, figures)):
         return ()
     return (f"{said} Go back: prefect-swarm procedure rollback {stored.procedure.name}",)
 
@@ -124,14 +130,13 @@ def _parameter(text: str) -> Parameter:
 def _took(run: RunStore) -> SourceCost:
     """Return what the dearest took of a run and the completed ones like it."""
     from ..plan.procedure import SourceCost
-    from ..store.runs import list_runs
+    from ..store.runs import list_runs, runs_alike
 
-    listed = [*list_runs(statuses=frozenset({"completed", "partial"}))]
-    own = next((each for each in listed if each.run_id == run.run_id), None)
+    ended = list_runs((run.run_id,), frozenset({"completed", "partial"}))
+    own = next((each for each in ended if each.run_id == run.run_id), None)
     if own is None:
         return SourceCost()
-    alike = [each for each in listed if each.kind == own.kind and each.status == "completed"]
-    alike = [own, *(each for each in alike if each is not own)][:_MOST_ALIKE]
+    alike = [own, *runs_alike(own, list_runs(statuses=frozenset({"completed"})))][:_MOST_RUNS]
     return SourceCost(
         tokens=max(each.tokens or 0 for each in alike),
         usd=max((each.usd for each in alike if each.usd is not None), default=None),
@@ -170,6 +175,7 @@ def _read(file: Path) -> Procedure:
 def list_all(as_json: AsJson = False) -> int:
     """List the procedures, by name."""
     from ..store.procedures import list_procedures
+    from ..store.version_figures import find_figures
 
     found = list_procedures()
     if as_json:
@@ -179,17 +185,16 @@ def list_all(as_json: AsJson = False) -> int:
         print_text("There are no procedures. Make one of a run: prefect-swarm procedure save RUN")
         return 0
     header = ("Procedure", "Steps", "Parameters", "Runs", "Completed", "Tokens", "Purpose")
-    print_table(header, map(_row, found))
-    for each in found:
-        for said in worse_note(each):
+    figures = [find_figures(each.reference) for each in found]
+    print_table(header, map(_row, found, figures))
+    for each, known in zip(found, figures, strict=True):
+        for said in worse_note(each, known):
             print_text(said)
     return 0
 
 
-def _row(stored: StoredProcedure) -> tuple[str, ...]:
-    from ..store.version_figures import find_figures
-
-    procedure, figures = stored.procedure, find_figures(stored.reference)
+def _row(stored: StoredProcedure, figures: VersionFigures) -> tuple[str, ...]:
+    procedure = stored.procedure
     return (
         stored.reference,
         str(len(procedure.plan.steps)),
@@ -205,6 +210,7 @@ def show(reference: _Reference, as_json: AsJson = False) -> int:
     """Show a procedure as the YAML that `procedure new` takes."""
     from ..plan.procedure import procedure_text
     from ..store.procedures import find_procedure, versions_of
+    from ..store.version_figures import find_figures
 
     stored = find_procedure(reference)
     if as_json:
@@ -213,17 +219,15 @@ def show(reference: _Reference, as_json: AsJson = False) -> int:
     print_text(f"# {_headline(stored)}")
     numbers = versions_of(stored.procedure.name)
     print_text(f"# Versions: {', '.join(map(str, numbers))}. It is in {stored.place}")
-    print_text(f"# {_figures(stored)}")
-    for said in worse_note(stored):
+    figures = find_figures(stored.reference)
+    print_text(f"# {_figure_words(figures)}")
+    for said in worse_note(stored, figures):
         print_text(f"# {said}")
     print_text(procedure_text(stored.procedure).rstrip())
     return 0
 
 
-def _figures(stored: StoredProcedure) -> str:
-    from ..store.version_figures import find_figures
-
-    found = find_figures(stored.reference)
+def _figure_words(found: VersionFigures) -> str:
     if not found.runs:
         return "No run of it has ended."
     said = [

@@ -7,12 +7,13 @@ import logging
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from time import perf_counter
 
 from ..errors import MemoryStoreError, PlanError
 from ..models.streaming import streaming_to
 from ..plan.compile import StepDefaults, compile_plan
-from ..plan.procedure_steps import resolve
+from ..plan.procedure_steps import FindProcedure, resolve
 from ..plan.schedule_events import Launch
 from ..plan.step import needs_of
 from ..plan.task_ir import PlanRules, TaskIR
@@ -96,6 +97,8 @@ class PlanReader:
     has_received: bool = field(init=False, default=False)
     _text: PlanText = field(init=False, default_factory=PlanText)
     _grown: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    # The plan so far is read again and again, and its procedures once.
+    _find: FindProcedure = field(init=False, default_factory=lambda: cache(find_procedure))
 
     @contextmanager
     def reading(self) -> Generator[PlanReader]:
@@ -131,7 +134,7 @@ class PlanReader:
     def _resolved(self, plan: TaskIR) -> TaskIR | None:
         """Return a plan with the steps of its procedures; None while one can't be taken."""
         try:
-            return resolve(plan, find_procedure, self.rules)
+            return resolve(plan, self._find, self.rules)
         except PlanError:
             return None
 

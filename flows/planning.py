@@ -20,8 +20,8 @@ from ..store.events import EventSink, ExploringEvent, PlanningEvent
 from ..store.result import Exploration, Planning
 from ..tasks.context import AttemptBudget, task_context
 from ..tasks.planner.conversation import exploration_request, explore, notes_in
-from ..tasks.planner.facts import PlanningFacts, notes_of, offered_procedures
-from ..tasks.planner.task import Planned, PlanRequest, decompose, planner_for
+from ..tasks.planner.facts import PlanningFacts, notes_of
+from ..tasks.planner.task import Planned, PlanRequest, decompose, planner_for, rules_of
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..toolsets.catalogue import Catalogue
 from .bounds import Ledger
@@ -149,9 +149,7 @@ async def plan_for(
             plan=checked, planning=Planning(source="user", procedure=checked.procedure)
         ), None
     failures: list[NoPlanError] = []
-    offered = frozenset(fact.name for fact in facts.toolsets) if facts else frozenset[str]()
-    procedures = offered_procedures(facts)
-    rules = PlanRules(options.max_steps, frozenset(gates()), frozenset(inputs), offered, procedures)
+    rules = rules_of(options.max_steps, inputs, facts)
     state: State[Any] | None = explored.state if explored else None
     for tier in _distinct(options):
         request = PlanRequest(

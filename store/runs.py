@@ -47,6 +47,7 @@ __all__ = [
     "open_listed",
     "open_run",
     "place_of_runs",
+    "runs_alike",
     "store_address",
     "stored_runs",
     "try_store",
@@ -276,9 +277,11 @@ class ListedRun:
 
         Runs of a procedure are alike whatever their parameters, and its version, are.
         """
-        if name := self.procedure.partition("@")[0]:
-            return self.deployment or f"procedure {name}"
-        return self.deployment or _FIGURES.sub("#", " ".join(self.objective.casefold().split()))
+        if self.deployment:
+            return self.deployment
+        if self.procedure:
+            return f"procedure {self.procedure.partition('@')[0]}"
+        return _FIGURES.sub("#", " ".join(self.objective.casefold().split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,9 +345,11 @@ def list_runs(
         if run.started_at < since:
             break
         text = f"{run.objective}\n{run.name}\n{run.flow_run_id}".casefold()
-        if not all(word in text for word in wanted) or not _may_have(run, statuses):
+        if not all(word in text for word in wanted):
             continue
         if procedure and procedure not in (run.procedure, run.procedure.partition("@")[0]):
+            continue
+        if not _may_have(run, statuses):
             continue
         listed = _listed(run)
         if not statuses or listed.status in statuses:
@@ -369,8 +374,8 @@ class Usual:
 _LEAST_ALIKE = 2
 
 
-def usual_of(run: ListedRun, others: Iterable[ListedRun]) -> Usual | None:
-    """Return what is usual for runs like one; None where fewer than two others have ended. Pure.
+def runs_alike(run: ListedRun, others: Iterable[ListedRun]) -> list[ListedRun]:
+    """Return the first ten of the others that are like a run and have ended. Pure.
 
     Runs are alike that are of the same deployment, or without one have the same objective but for
     its figures: `Report of 27 November` is like `Report of 26 November`.
@@ -380,7 +385,12 @@ def usual_of(run: ListedRun, others: Iterable[ListedRun]) -> Usual | None:
         for other in others
         if other.kind == run.kind and other.run_id != run.run_id and other.status in _ENDED
     )
-    found = list(islice(alike, _MOST_ALIKE))
+    return list(islice(alike, _MOST_ALIKE))
+
+
+def usual_of(run: ListedRun, others: Iterable[ListedRun]) -> Usual | None:
+    """Return what is usual for runs like one; None where fewer than two others have ended. Pure."""
+    found = runs_alike(run, others)
     if len(found) < _LEAST_ALIKE:
         return None
     return Usual(

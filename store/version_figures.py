@@ -67,15 +67,19 @@ def find_figures(version: str) -> VersionFigures:
     return figures_of(version, found)
 
 
-def find_worse(stored: StoredProcedure) -> str:
+def find_worse(stored: StoredProcedure, figures: VersionFigures | None = None) -> str:
     """Say in what a version does worse than the one before it; "" where nothing is said.
+
+    Args:
+        stored: The version.
+        figures: Its figures, where they are known already.
 
     Raises:
         StorageError: The runs are in a database that can't be reached.
     """
     name = stored.procedure.name
     earlier = [number for number in versions_of(name) if number < stored.version]
-    if not earlier or (after := find_figures(stored.reference)).runs < LEAST_RUNS:
+    if not earlier or (after := figures or find_figures(stored.reference)).runs < LEAST_RUNS:
         return ""
     return worse_words(after, find_figures(f"{name}@{earlier[-1]}"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from prefect import task
@@ -30,7 +31,7 @@ from .facts import InputNote, PlanningFacts, offered_procedures
 from .facts_text import FactsText, facts_text, notes_text, room_for
 from .planners import AdapterPlanner, GrammarPlanner, StructuredPlanner
 
-__all__ = ["PlanRequest", "Planned", "decompose", "plan_objective", "planner_for"]
+__all__ = ["PlanRequest", "Planned", "decompose", "plan_objective", "planner_for", "rules_of"]
 
 
 def planner_for(model: Model, *, adapter: bool = True) -> Planner:
@@ -127,6 +128,13 @@ async def decompose(
     return planned.model_dump(mode="json")
 
 
+def rules_of(max_steps: int, inputs: Iterable[str], facts: PlanningFacts | None) -> PlanRules:
+    """Return the rules that a model's plan has to keep: it may name what the facts offer."""
+    offered = frozenset(fact.name for fact in facts.toolsets) if facts else frozenset[str]()
+    procedures = offered_procedures(facts)
+    return PlanRules(max_steps, frozenset(gates()), frozenset(inputs), offered, procedures)
+
+
 async def plan_objective(request: PlanRequest) -> Planned:
     """Have the orchestrator write a plan, without Prefect; `decompose` and a dry run share it.
 
@@ -139,10 +147,7 @@ async def plan_objective(request: PlanRequest) -> Planned:
     planner = planner_for(model, adapter=request.adapter)
     if not planner.reads_facts:
         request = request.model_copy(update={"facts": None, "notes": ""})
-    toolsets = request.facts.toolsets if request.facts else ()
-    offered = frozenset(fact.name for fact in toolsets)
-    procedures = offered_procedures(request.facts)
-    rules = PlanRules(request.max_steps, frozenset(gates()), names, offered, procedures)
+    rules = rules_of(request.max_steps, names, request.facts)
     room = room_for(profile_of(model).context_tokens)
     shown = facts_text(request.facts, room) if request.facts else FactsText()
     context = PlanContext(
@@ -153,7 +158,7 @@ async def plan_objective(request: PlanRequest) -> Planned:
         begun=request.begun,
         notes=notes_text(request.notes, room),
         turns=request.turns,
-        find_procedure=find_procedure if procedures else None,
+        find_procedure=find_procedure if rules.procedures else None,
     )
     try:
         draft = await planner.plan(request.objective, context)
