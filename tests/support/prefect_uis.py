@@ -18,6 +18,13 @@ _WAIT_MS = 60_000
 _PRESSES = 4
 
 
+def _if_soon() -> suppress:
+    """Go on where what is waited for doesn't come in time."""
+    from playwright.sync_api import TimeoutError as NotYetError
+
+    return suppress(NotYetError)
+
+
 @contextmanager
 def in_browser(which: str) -> Generator[Ui]:
     """Open one of the UIs of the server that the settings name."""
@@ -88,13 +95,11 @@ class Ui:
 
     def wait_until_taken(self) -> None:
         """Return once the form has closed; a busy page may take a press before what was written."""
-        from playwright.sync_api import TimeoutError as NotYetError
-
         for _ in range(_PRESSES):
-            with suppress(NotYetError):
+            with _if_soon():
                 self._form.wait_for(state="detached", timeout=_WAIT_MS / _PRESSES)
                 return
-            with suppress(NotYetError):
+            with _if_soon():
                 self._button.click(timeout=_WAIT_MS / _PRESSES)
         self._form.wait_for(state="detached")
 
@@ -108,18 +113,27 @@ class Ui:
         self.page.get_by_text("Memory, pages and the rest").wait_for()
 
     def submit_run(self) -> dict[str, Any]:
-        """Press the form's button, again where the server was too busy; return the flow run."""
+        """Press the form's button, again where page or server was too busy; return the flow run."""
         found: dict[str, Any] = {}
         for _ in range(_PRESSES):
-            with self.page.expect_response("**/create_flow_run") as made:
-                self.submit()
-            found = made.value.json()
-            if made.value.ok:
-                break
+            with _if_soon():
+                with self.page.expect_response("**/create_flow_run", timeout=_WAIT_MS / 2) as made:
+                    self._submit()
+                found = made.value.json()
+                if made.value.ok:
+                    break
         return found
 
-    def submit(self) -> None:
-        """Press the form's button once."""
+    def submit_in_vain(self, why: str) -> None:
+        """Press the form's button until the page says why it can't be."""
+        for _ in range(_PRESSES):
+            self._submit()
+            with _if_soon():
+                self.page.get_by_text(why).first.wait_for(timeout=_WAIT_MS / _PRESSES)
+                return
+        self.wait_for(why)
+
+    def _submit(self) -> None:
         self.page.get_by_role("button", name="Submit").last.click()
 
     def open_group(self) -> None:

@@ -205,8 +205,7 @@ def test_the_form_of_a_procedure_has_its_parameters_and_says_which_is_missing(wh
         ui.open_run_form(deployment_id)
         shown = ui.page.inner_text("body")
         assert shown.index("Pour it") < shown.index("How much") < shown.index("vessel (Optional)")
-        ui.submit()
-        ui.wait_for("'volume' is a required property")
+        ui.submit_in_vain("'volume' is a required property")
         ui.write("volume", "12")
         run = ui.submit_run()
     values = {"volume": 12, "vessel": "cup"}
