@@ -38,7 +38,11 @@ def folder(
 def type_in(command: str, run: str) -> str:
     """Type a command of the page; return what it writes."""
     if command.startswith("prefect "):
-        return prefect_command(*shlex.split(command)[1:])
+        arguments = shlex.split(command)[1:]
+        # Other tests of this process may have made the pool.
+        return prefect_command(
+            *arguments, *(["--overwrite"] if arguments[0] == "work-pool" else [])
+        )
     command, _, file = command.partition(" > ")
     arguments = [run if part == "RUN" else part for part in shlex.split(command)[1:]]
     arguments[-1:] = sorted(glob(arguments[-1])) or arguments[-1:]
