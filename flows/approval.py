@@ -16,6 +16,7 @@ from ..metrics.clock import run_time
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.digests import step_digests, text_digest, work_digest
+from ..plan.irreversible import IrreversibleStep, irreversible_words
 from ..plan.items import full_text
 from ..plan.program_words import program_words
 from ..plan.review import Reviewer
@@ -64,30 +65,55 @@ _FAR = re.compile(r"[^\S\n]{33,}")
 _MOST_EMPTY = 4
 
 
-def plan_question(plan: CompiledPlan, estimated: tuple[Estimate, Estimate], at: float) -> Question:
-    """Ask about a plan before anything of it starts."""
+def plan_question(
+    plan: CompiledPlan,
+    estimated: tuple[Estimate, Estimate],
+    at: float,
+    irreversible: Sequence[IrreversibleStep] = (),
+) -> Question:
+    """Ask about a plan before anything of it starts.
+
+    Args:
+        plan: The plan.
+        estimated: What it takes at the least and at the most.
+        at: When it is asked.
+        irreversible: Its steps that act, and that nothing undoes.
+    """
+    acts = f"; nothing undoes {plural(len(irreversible), 'step')} of it" if irreversible else ""
     return Question(
         id=PLAN_QUESTION,
         asked="plan",
         subject=plan.content_hash,
-        title=f"The plan of {plural(len(plan.steps), 'step')}: {one_line(plan.objective, 100)}",
-        text="\n\n".join(_plan_parts(plan, estimated)),
+        title=f"The plan of {plural(len(plan.steps), 'step')}{acts}: "
+        f"{one_line(plan.objective, 100)}",
+        text="\n\n".join(_plan_parts(plan, estimated, irreversible)),
         at=at,
     )
 
 
-def _plan_parts(plan: CompiledPlan, estimated: tuple[Estimate, Estimate]) -> Iterator[str]:
+def _plan_parts(
+    plan: CompiledPlan,
+    estimated: tuple[Estimate, Estimate],
+    irreversible: Sequence[IrreversibleStep],
+) -> Iterator[str]:
     """Write the steps with all that their models read: nothing is cut."""
     objective = _quoted(plan.objective).lstrip()
     yield objective if "`" in objective else f"**{objective}**"
     least, most = estimated
     amounts = f"{_amount(least)}, up to {_amount(most)}" if is_varied(plan) else _amount(least)
     yield f"{plural(len(plan.steps), 'step')}, about {amounts}."
+    yield from _irreversible(irreversible)
     # Short ones stand in a list without gaps.
     parts = [line for step in plan.steps for line in _plan_lines(step)]
     for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
         yield ("\n" if is_short else "\n\n").join(lines)
     yield from _instructions(plan.steps)
+
+
+def _irreversible(found: Sequence[IrreversibleStep]) -> Iterator[str]:
+    """Write which steps nothing undoes, all of them."""
+    if found:
+        yield plain_words(irreversible_words(found, most=None))
 
 
 def _amount(estimated: Estimate) -> str:
@@ -126,7 +152,12 @@ def _agents(steps: Iterable[CompiledStep]) -> Iterator[tuple[str, str]]:
 
 
 def turn_question(
-    number: int, steps: Sequence[CompiledStep], given_up: Sequence[str], subject: str, at: float
+    number: int,
+    steps: Sequence[CompiledStep],
+    given_up: Sequence[str],
+    subject: str,
+    at: float,
+    irreversible: Sequence[IrreversibleStep] = (),
 ) -> Question:
     """Ask about what a turn of the orchestrator's does to the plan, before anything of it starts.
 
@@ -135,9 +166,12 @@ def turn_question(
         steps: What it adds.
         given_up: Ids of the steps that it ends.
         subject: The hash of what it decides.
+        at: When it is asked.
+        irreversible: The steps among them that act, and that nothing undoes.
     """
     ends = f", ends {', '.join(given_up)}" if given_up else ""
-    parts = [line for step in steps for line in _plan_lines(step)]
+    parts = [*_irreversible(irreversible)]
+    parts += [line for step in steps for line in _plan_lines(step)]
     parts += _instructions(steps)
     if given_up:
         parts.append(f"It ends {', '.join(given_up)}.")
@@ -439,7 +473,7 @@ class Asking:
         if not command.step:
             context = self.context
             found = estimate(context.plan, context.sizes, context.options, price_of_name)
-            asked = plan_question(context.plan, found, at)
+            asked = plan_question(context.plan, found, at, context.irreversible)
             return (self.approvals.ask(asked),)
         record = self.context.records[command.step]
         if command.begun:

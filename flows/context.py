@@ -14,6 +14,7 @@ from ..memory.store import Store
 from ..metrics.critical_path import critical_path, seconds_of, slacks
 from ..plan.bounds import Size
 from ..plan.compile import CompiledPlan, CompiledStep
+from ..plan.irreversible import IrreversibleStep
 from ..plan.output import StepOutput
 from ..store.events import EventSink, PlannedStep
 from ..store.protocol import RunStore
@@ -164,6 +165,7 @@ class RunContext:
             `RunStore.begin_again`.
         followed: Which steps other runs do.
         deployments: Which deployment does parts of the plan, by the names of work pools.
+        irreversible: Steps of the plan that act, and that nothing undoes.
     """
 
     run: RunStore
@@ -186,6 +188,7 @@ class RunContext:
     restart_counts: Mapping[str, int] = field(default_factory=dict[str, int])
     followed: FollowedSteps = field(default_factory=FollowedSteps)
     deployments: Mapping[str, UUID] = field(default_factory=dict[str, UUID])
+    irreversible: tuple[IrreversibleStep, ...] = ()
 
     @property
     def key(self) -> str:

@@ -151,6 +151,7 @@ class Driver:
         marked = frozenset(step.id for step in steps if step.approval)
         has_turns = self.turns is not None and bool(self.turns.taken)
         began = self.turns.begin() if self.turns else PlanExtended(())
+        is_asked = "plan" in wanted or ("acting" in wanted and bool(self.context.irreversible))
         return replace(
             began,
             steps=steps,
@@ -159,7 +160,7 @@ class Driver:
             approval=marked if "steps" in wanted else frozenset(),
             # A plan that a person wrote themselves needs nobody's approval; and one that turns have
             # added to was approved before the first of them.
-            asked="plan" in wanted and not self.asking.edits and not has_turns,
+            asked=is_asked and not self.asking.edits and not has_turns,
         )
 
     async def _next_event(self, watched: set[asyncio.Task[Any]]) -> None:

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-Approve = Literal["plan", "tools", "steps", "turns"]
+Approve = Literal["plan", "acting", "tools", "steps", "turns"]
 
 
 def _name(value: object) -> object:
@@ -254,8 +254,9 @@ class SwarmOptions(CallBounds):
     )
     approve: tuple[Approve, ...] = Field(
         default=(),
-        description="What needs a person's approval: the plan; what each further turn of the "
-        "orchestrator adds to it; calls of acting tools; steps that the plan marks.",
+        description="What needs a person's approval: the plan; a plan with steps that act and "
+        "that nothing undoes; what each further turn of the orchestrator adds to it; calls of "
+        "acting tools; steps that the plan marks.",
     )
     start_over: bool = Field(
         default=False,

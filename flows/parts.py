@@ -51,7 +51,7 @@ def options_of_part(options: SwarmOptions, bounds: Budget) -> dict[str, Any]:
 
     The plan was approved as a whole, and what a part makes is a step's output, not an answer.
     """
-    approve = tuple(what for what in options.approve if what != "plan")
+    approve = tuple(what for what in options.approve if what not in ("plan", "acting"))
     update: dict[str, Any] = {
         "approve": approve,
         "answer_schema": None,

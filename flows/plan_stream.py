@@ -160,7 +160,7 @@ def plan_reading(
     # What a plan leaves of a bound is what its steps may take, so they wait for it; and so they do
     # for a person who is asked about it.
     is_bounded = options.max_tokens is not None or options.max_usd is not None
-    is_approved = bool({"plan", "steps"} & set(options.approve))
+    is_approved = bool({"plan", "acting", "steps"} & set(options.approve))
     if is_bounded or is_approved or not options.stream_plan:
         return nullcontext()
     return PlanReader(context, rules).reading()

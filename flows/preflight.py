@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from uuid import UUID
@@ -18,7 +18,7 @@ from ..gates import Gate, find_gate, gate_name, is_required
 from ..models.limited_model import open_limiters, providers_of
 from ..models.names import model_names, refuse_secrets
 from ..models.resolve import check_served, price_of, profile_of, resolve_model
-from ..plan.compile import CompiledPlan
+from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.task_ir import TaskIR, TierName, asks_agents, is_orchestrated
 from ..settings import home, home_variable
 from ..store.protocol import RunStore
@@ -27,6 +27,7 @@ from ..toolsets.catalogue import (
     Catalogue,
     ToolsetSource,
     ToolsetUse,
+    is_acting,
     listed_tools,
     registered_toolsets,
 )
@@ -268,23 +269,38 @@ async def toolsets_of_run(options: SwarmOptions) -> AsyncGenerator[Catalogue]:
         yield catalogue
 
 
-async def check_toolsets(plan: CompiledPlan, catalogue: Catalogue, run: RunStore) -> None:
-    """Ask each toolset that a step works with which tools it has.
+async def check_toolsets(
+    plan: CompiledPlan, catalogue: Catalogue, run: RunStore
+) -> dict[str, tuple[str, ...]]:
+    """Ask each toolset that a step works with which tools it has; return those that act.
 
     Raises:
         ToolsetError: One is not available, or says nothing in time; says which steps it is for.
     """
     steps: dict[str, list[str]] = {}
-    for step in plan.steps:
+    for step_id, step in _with_inner(plan.steps):
         undone_by = (step.undo.toolset,) if step.undo else ()
         for name in dict.fromkeys((*step.tools, *undone_by)):
-            steps.setdefault(name, []).append(step.id)
+            steps.setdefault(name, []).append(step_id)
+    acting: dict[str, tuple[str, ...]] = {}
     for name, ids in steps.items():
         try:
-            await listed_tools(catalogue.source(name), ToolsetUse(run, "", "preflight"), LISTING_S)
+            use = ToolsetUse(run, "", "preflight")
+            tools = await listed_tools(catalogue.source(name), use, LISTING_S)
         except ToolsetError as error:
             users = ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
             raise ToolsetError(f"The tools of {users}: {error.problem}", error.fix) from error
+        acting[name] = tuple(tool for tool, about in tools.items() if is_acting(about))
+    return acting
+
+
+def _with_inner(
+    steps: Iterable[CompiledStep], within: str = ""
+) -> Iterator[tuple[str, CompiledStep]]:
+    """Yield steps and those inside them, with the ids that they have in the run."""
+    for step in steps:
+        yield f"{within}{step.id}", step
+        yield from _with_inner(step.plan, f"{within}{step.id}.")
 
 
 def _built_in(options: SwarmOptions) -> Iterator[ToolsetSource]:

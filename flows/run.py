@@ -21,6 +21,7 @@ from ..models.request_context import refused_providers, request_context, waits_t
 from ..models.shared_limit import find_limits
 from ..plan.compile import StepDefaults, compile_plan
 from ..plan.ids import is_step_id, root_of
+from ..plan.irreversible import find_irreversible, irreversible_words
 from ..plan.schedule_events import RunStatus
 from ..plan.step import Agent, placed_steps
 from ..plan.task_ir import TaskIR
@@ -278,7 +279,7 @@ class Run:
         check_readers(plan, options, self.context.models.profile)
         deployments = await check_pools(plan, folder, options)
         await check_gates(plan)
-        await check_toolsets(plan, toolsets, folder)
+        acting = await check_toolsets(plan, toolsets, folder)
         records = {step.id: StepState.of(step) for step in plan.steps}
         if self.edits:
             keep_unchanged(folder, plan)
@@ -287,6 +288,7 @@ class Run:
         self.context = context = replace(
             self.context,
             deployments=deployments,
+            irreversible=find_irreversible(plan.steps, acting),
             followed=FollowedSteps(above, self.planned.planning.forked_part),
             plan=plan,
             sizes=sizes_of(self.planned.plan, options),
@@ -350,7 +352,7 @@ class Run:
             if self._pages is not None:
                 self._pages.start()
                 self._bus.add(self._pages.handle)
-            self.context.emit(PlannedEvent(steps=planned_steps(self.context.plan.steps)))
+            self.context.emit(_planned(self.context))
             async with self._shown_if_left():
                 status = await self._driver.drive()
                 if self._turns is not None:
@@ -529,6 +531,11 @@ def _agents(plan: TaskIR) -> tuple[Agent, ...]:
     """Return the agents who do a plan's steps, those of plans inside steps, too."""
     placed = placed_steps(plan.agents, plan.steps)
     return tuple({each.agent.name: each.agent for each in placed}.values())
+
+
+def _planned(context: RunContext) -> PlannedEvent:
+    words = irreversible_words(context.irreversible)
+    return PlannedEvent(steps=planned_steps(context.plan.steps), irreversible=words)
 
 
 def _finished(result: SwarmResult) -> FinishedEvent:

@@ -14,6 +14,7 @@ from ..errors import BudgetExceededError, Category, InputError, ModelError, Plan
 from ..metrics.clock import run_time
 from ..metrics.parl import OrchestratorTurn
 from ..plan.compile import CompiledStep, StepDefaults, StepRecall, compile_plan
+from ..plan.irreversible import IrreversibleStep, find_irreversible
 from ..plan.output import StepOutput
 from ..plan.procedure_steps import resolve_steps
 from ..plan.schedule_events import OVER, PlanExtended, TurnCause
@@ -93,6 +94,7 @@ class _Extension:
     reply: TurnReply
     plan: TaskIR
     added: tuple[CompiledStep, ...] = ()
+    irreversible: tuple[IrreversibleStep, ...] = ()
 
 
 @dataclass(slots=True)
@@ -291,7 +293,8 @@ class Turns:
             except PlanError as error:
                 problem = error
                 continue
-            is_asked = "turns" in self.context.options.approve
+            approve = self.context.options.approve
+            acts = "acting" in approve and bool(self._made.irreversible)
             return StoredTurn(
                 number=number,
                 cause=cause,
@@ -304,7 +307,7 @@ class Turns:
                 recall=recall,
                 messages=tuple(message.number for message in messages),
                 began_at=began_at,
-                waits=is_asked and bool(reply.steps or reply.given_up),
+                waits=acts or ("turns" in approve and bool(reply.steps or reply.given_up)),
                 usage=usage,
                 work_s=work_s,
                 task_run=task_run,
@@ -339,7 +342,9 @@ class Turns:
         given_up = tuple(self._given_up(turn.reply))
         text = turn.reply.model_dump_json()
         subject = hashlib.sha256(f"{self.context.key}\n{turn.number}\n{text}".encode()).hexdigest()
-        question = turn_question(turn.number, made.added, given_up, subject, run_time())
+        question = turn_question(
+            turn.number, made.added, given_up, subject, run_time(), made.irreversible
+        )
         answer = Approvals(self.context.run).decision(question.id, subject)
         if answer is None and self.asking is not None:
             answer = await self.asking.decide(question)
@@ -573,9 +578,10 @@ class Turns:
         except (InputError, ModelError) as error:
             raise PlanError(error.problem, "Assign it to another tier, or without it.") from None
         await check_gates(compiled)
-        await check_toolsets(compiled, toolsets, self.context.run)
+        acting = await check_toolsets(compiled, toolsets, self.context.run)
         names = {step.id for step in reply.steps}
-        return _Extension(reply, plan, tuple(s for s in compiled.steps if s.id in names))
+        added = tuple(step for step in compiled.steps if step.id in names)
+        return _Extension(reply, plan, added, find_irreversible(added, acting))
 
 
 def _usable(result: SubagentResult) -> str:

@@ -98,13 +98,15 @@ class LogState:
 
 
 def is_warning(event: RunEvent) -> bool:
-    """Whether a person should look at it: an attempt or a run that failed."""
+    """Whether a person should look at it: an attempt or a run that failed, steps nothing undoes."""
     match event:
         case EndedEvent():
             gave_up = event.kind == "skipped" and bool(event.attempt)
             return gave_up or event.kind in ("retrying", "failed")
         case FinishedEvent():
             return event.status in _BAD_ENDS or bool(event.missing)
+        case PlannedEvent():
+            return bool(event.irreversible)
         case _:
             return False
 
@@ -125,7 +127,8 @@ def _words(event: RunEvent, state: LogState) -> str | None:
         case PlannedEvent():
             roots = sum(not step.upstream for step in event.steps)
             steps = plural(len(event.steps), "step")
-            return f"Plan of {steps}, {roots} of them can start immediately"
+            lasting = f". {event.irreversible.rstrip('.')}" if event.irreversible else ""
+            return f"Plan of {steps}, {roots} of them can start immediately{lasting}"
         case ExpandedEvent():
             return _expanded(event)
         case PartEvent() | UndoneEvent():

@@ -156,10 +156,16 @@ class PartEvent(RunEvent, frozen=True):
 
 
 class PlannedEvent(RunEvent, frozen=True):
-    """The plan is there."""
+    """The plan is there.
+
+    Attributes:
+        steps: Its steps.
+        irreversible: Which of them act and have nothing that undoes it, in words; "" for none.
+    """
 
     kind: Literal["planned"] = "planned"
     steps: tuple[PlannedStep, ...] = ()
+    irreversible: str = ""
 
 
 class DirectingEvent(RunEvent, frozen=True):

@@ -269,7 +269,8 @@ def _words_of_run(event: RunEvent) -> str:
         case UndoneEvent():
             return undone_words(event)
         case PlannedEvent():
-            return plural(len(event.steps), "step")
+            lasting = f". {event.irreversible}" if event.irreversible else ""
+            return f"{plural(len(event.steps), 'step')}{lasting}"
         case SpentEvent():
             return f"{plural(event.tokens, 'token')} so far{_money(event.cost_usd)}"
         case FinishedEvent():

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from flow_runs import steps_of
+from ledger import Ledger
 from prefect_swarm.cli.approvals import _answer as edit
 from prefect_swarm.errors import InputError
+from prefect_swarm.flows.control import override_toolsets
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.plan_changes import current_plan
 from prefect_swarm.flows.python import swarm as run_swarm
@@ -187,6 +189,23 @@ def test_a_turn_that_is_rejected_adds_nothing_and_the_orchestrator_is_told_why()
     assert list(steps_of(result)) == ["S1", "S2"]
     assert result.answer == "Rotterdam."
     assert "Too dear." in orchestra.asked[1].prompt
+
+
+def test_a_turn_that_adds_what_nothing_undoes_is_asked_about_and_no_other_is() -> None:
+    turn = {
+        "create_subagent": [{"name": "Clerk", "system_prompt": "You book.", "tools": ["ledger"]}],
+        "assign_task": [{"agent": "Clerk", "prompt": "Book it.", "depends_on": [1]}],
+    }
+    orchestra = Orchestra({"assign_task": count("Rotterdam"), "look_after": [3]}, turn)
+    with serving(orchestra) as server, override_toolsets(ledger=Ledger().toolset()):
+        options = SwarmOptions(model=server.name(), memory=False, approve=("acting",))
+        with pytest.raises(RunWaitingError) as left:
+            asyncio.run(run_swarm(OBJECTIVE, options=options))
+    (question,) = left.value.questions
+    assert question.id == "turn.3"
+    assert "Nothing undoes what these steps do: S4 (may call ledger.post, ledger.reverse)" in (
+        question.text
+    )
 
 
 def test_a_plan_that_is_edited_while_a_turn_waits_is_what_the_orchestrator_goes_on_with() -> None:
