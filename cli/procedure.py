@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError, RunDamagedError
-from ..files import read_text
 from ..text import dollars, duration, one_line, plural
 from .command import AsJson, command
+from .procedure_check import check, contents_of, read_procedure
 from .procedure_deploy import deploy
 from .procedure_values import read_given
 from .terminal.printing import print_json, print_section, print_table, print_text
 
 if TYPE_CHECKING:
-    from ..plan.procedure import Parameter, Procedure, SourceCost
+    from ..plan.procedure import Parameter, SourceCost
     from ..store.attempt import Usage
     from ..store.procedures import StoredProcedure
     from ..store.protocol import RunStore
@@ -162,14 +162,8 @@ def new(
     """Store a file as a procedure, or as the next version of the one that it names."""
     from ..store.procedures import save_procedure
 
-    _print(save_procedure(_read(file)), as_json=as_json)
+    _print(save_procedure(read_procedure(file)), as_json=as_json)
     return 0
-
-
-def _read(file: Path) -> Procedure:
-    from ..plan.procedure import parse_procedure
-
-    return parse_procedure(read_text(file, "procedure"), f"The procedure {file}")
 
 
 def list_all(as_json: AsJson = False) -> int:
@@ -258,15 +252,6 @@ def diff(
         lineterm="",
     )
     print_text("\n".join(lines) or "They are the same.")
-    return 0
-
-
-def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML; - is standard input.")],
-) -> int:
-    """Check a procedure's file without storing it."""
-    procedure = _read(file)
-    print_text(f"{procedure.name} can be stored: {_contents(procedure)}.")
     return 0
 
 
@@ -374,19 +359,7 @@ def _print(stored: StoredProcedure, *, as_json: bool) -> None:
 
 
 def _headline(stored: StoredProcedure) -> str:
-    return f"{stored.reference} ({stored.digest}): {_contents(stored.procedure)}"
-
-
-def _contents(procedure: Procedure) -> str:
-    said = [
-        plural(len(procedure.plan.steps), "step"),
-        plural(len(procedure.parameters), "parameter"),
-    ]
-    if procedure.took.tokens:
-        took = f"its run took {procedure.took.tokens:,} tokens"
-        usd = procedure.took.usd
-        said += [took if usd is None else f"{took} and {dollars(usd)}"]
-    return ", ".join(said)
+    return f"{stored.reference} ({stored.digest}): {contents_of(stored.procedure)}"
 
 
 def _shown(stored: StoredProcedure) -> dict[str, Any]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError
-from ..untrusted.json_text import NoJsonError, read_json
-from .procedure_values import check_given, read_given
+from .procedure_values import RunOptions, check_given, read_given, read_run_options
 from .terminal.printing import print_text
 
 if TYPE_CHECKING:
@@ -49,10 +47,7 @@ def deploy(
     objective: Annotated[
         str, typer.Option("--objective", help="Of its runs; left out, the procedure's purpose.")
     ] = "",
-    run_options: Annotated[
-        str,
-        typer.Option("--run-options", metavar="JSON", help="Options of its runs, by their names."),
-    ] = "",
+    run_options: RunOptions = "",
 ) -> int:
     """Make a Prefect deployment of a procedure; its form has a field for each parameter.
 
@@ -63,25 +58,13 @@ def deploy(
 
     stored = find_procedure(reference)
     given = check_given(stored.procedure, read_given(param or ()))
-    parameters = parameters_of(stored, given, objective, _read_options(run_options))
+    parameters = parameters_of(stored, given, objective, read_run_options(run_options))
     deployed = asyncio.run(
         deploy_procedure(stored, pool, parameters, name=name, cron=cron, timezone=timezone)
     )
     print_text(f"{deployed} is deployed on the work pool {pool}; its runs do {stored.reference}.")
     print_text(f"Run it: prefect deployment run {deployed}{_plan_argument(stored, parameters)}")
     return 0
-
-
-def _read_options(text: str) -> dict[str, Any]:
-    try:
-        found: object = read_json(text) if text else {}
-    except NoJsonError as error:
-        raise InputError(
-            f"--run-options is no JSON: {error}.", """Write it so: '{"max_usd": 2}'."""
-        ) from None
-    if not isinstance(found, dict):
-        raise InputError("--run-options is no object.", """Write it so: '{"max_usd": 2}'.""")
-    return cast("dict[str, Any]", found)
 
 
 def _plan_argument(stored: StoredProcedure, parameters: dict[str, Any]) -> str:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
 
 from ..errors import InputError
+from ..untrusted.json_text import NoJsonError, read_json
 
 if TYPE_CHECKING:
     from ..plan.procedure import ParameterValue, Procedure
 
-__all__ = ["check_given", "read_given"]
+__all__ = ["RunOptions", "check_given", "read_given", "read_run_options"]
+
+RunOptions = Annotated[
+    str,
+    typer.Option("--run-options", metavar="JSON", help="Options of its runs, by their names."),
+]
 
 
 def read_given(values: Sequence[str]) -> dict[str, str]:
@@ -49,3 +57,20 @@ def check_given(procedure: Procedure, texts: Mapping[str, str]) -> dict[str, Par
         except ValueError as error:
             raise InputError(f"--param {name}: {error}.", "Give another value.") from None
     return values
+
+
+def read_run_options(text: str) -> dict[str, Any]:
+    """Read options of runs that are given as JSON.
+
+    Raises:
+        InputError: They are no object of JSON.
+    """
+    try:
+        found: object = read_json(text) if text else {}
+    except NoJsonError as error:
+        raise InputError(
+            f"--run-options is no JSON: {error}.", """Write it so: '{"max_usd": 2}'."""
+        ) from None
+    if not isinstance(found, dict):
+        raise InputError("--run-options is no object.", """Write it so: '{"max_usd": 2}'.""")
+    return cast("dict[str, Any]", found)

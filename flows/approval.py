@@ -123,13 +123,15 @@ def _amount(estimated: Estimate) -> str:
 
 def _plan_lines(step: CompiledStep, within: str = "") -> Iterator[str]:
     """Write a step, how often it is done, and the steps of the plan inside it."""
-    by = f" {plain_words(step.agent)} ({step.tier})" if step.agent else ""
+    tier = "" if step.call else f" ({step.tier})"
+    by = f" {plain_words(step.agent)}{tier}" if step.agent else ""
     who = f"- **{within}{step.id}**{by}{_after(step)}{_tools(step)}"
     lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
     # Who reviews it is said at its end, with what they are asked.
     unreviewed = replace(step, review=None, best_of=None)
     said = [_quoted(words).lstrip() for words in program_words(unreviewed, MOST_STORED)]
-    asked = [_quoted(step.prompt)] if step.prompt else []
+    # What a call is asked is the call, which its words have.
+    asked = [_quoted(step.prompt)] if step.prompt and not step.call else []
     yield f"{who}: {', '.join([*said, *asked])}{lesson}{_reviews(step)}"
     for inner in step.plan:
         yield from _plan_lines(inner, f"{within}{step.id}.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     # The command line hears of progress before it needs Prefect, which blocks import.
     from ..models.request_context import Waiting
-    from ..toolsets.catalogue import Toolset, ToolsetOverride
+    from ..toolsets.catalogue import Toolset, ToolsetSource
 
 __all__ = [
     "AskPerson",
@@ -114,7 +114,7 @@ class Caller:
     control: RunControl | None = None
     inputs: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_type: TypeAdapter[Any] | None = None
-    toolsets: Mapping[str, ToolsetOverride] = field(default_factory=dict[str, "ToolsetOverride"])
+    toolsets: Mapping[str, ToolsetSource] = field(default_factory=dict[str, "ToolsetSource"])
 
 
 _caller: ContextVar[Caller] = ContextVar("swarm_caller", default=Caller())  # noqa: B039 - frozen

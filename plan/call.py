@@ -21,12 +21,14 @@ from .output import PlanPart, StepOutput
 from .pointers import MISSING, pointer_problem, value_at
 
 __all__ = [
+    "CallPlace",
     "PlannedCall",
     "call_words",
     "expectation_problem",
     "filled_call",
     "names_item",
     "outputs_in",
+    "places_of_call",
 ]
 
 _OUTPUT, _ITEM = "$output", "$item"
@@ -60,11 +62,16 @@ class PlannedCall(PlanPart):
         return self
 
 
-class _Place(NamedTuple):
+class CallPlace(NamedTuple):
     """Where a value of the arguments comes from: a step's output, or the item if `step` is ""."""
 
     step: str
     pointer: str
+
+
+def places_of_call(call: PlannedCall) -> tuple[CallPlace, ...]:
+    """Return where the values of a call's arguments come from."""
+    return tuple(_places(call.arguments))
 
 
 def outputs_in(call: PlannedCall) -> tuple[str, ...]:
@@ -91,7 +98,7 @@ def filled_call(call: PlannedCall, outputs: Iterable[StepOutput], item: Item | N
     """
     texts = {parse_id(output.name)[-1].step: output for output in outputs}
 
-    def value(place: _Place) -> Any:
+    def value(place: CallPlace) -> Any:
         if not place.step:
             found = MISSING if item is None else value_at(item.value, place.pointer)
         elif (output := texts.get(place.step)) is None:
@@ -142,14 +149,14 @@ def _value_of(output: StepOutput, pointer: str) -> Any:
         return MISSING
 
 
-def _places(value: object) -> list[_Place]:
+def _places(value: object) -> list[CallPlace]:
     """Return the places in a value of JSON; ValueError if one can't be read."""
-    found: list[_Place] = []
+    found: list[CallPlace] = []
     _mapped(value, found.append)
     return found
 
 
-def _mapped(value: object, fill: Callable[[_Place], Any]) -> Any:
+def _mapped(value: object, fill: Callable[[CallPlace], Any]) -> Any:
     """Return a value of JSON with what `fill` makes of its places."""
     if isinstance(value, list):
         return [_mapped(each, fill) for each in cast("list[object]", value)]
@@ -161,7 +168,7 @@ def _mapped(value: object, fill: Callable[[_Place], Any]) -> Any:
     return {name: _mapped(each, fill) for name, each in fields.items()}
 
 
-def _place(name: str, path: object) -> _Place:
+def _place(name: str, path: object) -> CallPlace:
     if name not in (_OUTPUT, _ITEM) or not isinstance(path, str):
         raise ValueError(
             f"its arguments have {{{name!r}: …}}; a place is "
@@ -173,4 +180,4 @@ def _place(name: str, path: object) -> _Place:
         raise ValueError(f"its arguments have {{{name!r}: {path!r}}}, which names no step")
     if problem := pointer_problem(pointer):
         raise ValueError(f"its arguments have {{{name!r}: {path!r}}}, and {problem}")
-    return _Place(step, pointer)
+    return CallPlace(step, pointer)

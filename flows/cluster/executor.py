@@ -19,7 +19,6 @@ from ...tasks.context import current_task
 from ...tasks.inspection import Inspection
 from ...tasks.subagent.request import SubagentRequest, SubagentResult
 from ...tasks.subagent.task import answer
-from ...toolsets.catalogue import ToolsetOverride
 from ..control import caller
 from ..options import SwarmOptions, TierOptions
 from . import connection, entry
@@ -153,7 +152,7 @@ class DaskExecutor:
         return (
             request.tier in current_request().overrides
             or any(name.startswith(PYTHON) for name in model_names(request.model))
-            or any(isinstance(given.get(name), ToolsetOverride) for name in request.tools)
+            or any(name in given for name in request.tools)
         )
 
     async def _outcome(self, need: Need, **asked: Any) -> Outcome:

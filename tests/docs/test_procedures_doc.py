@@ -77,9 +77,10 @@ def test_its_commands_do_what_it_says(folder: Path) -> None:
     type_in("prefect deployment delete swarm/weekly-report", run)
     type_in("prefect-swarm procedure remove weekly-report", run)
     asked = [prompt.splitlines()[-1] for prompt in script.prompts]
-    # The second and third are those of the page, which plans nothing anew.
+    # The others are those of the page, which plans nothing anew; the third is the dry run.
     assert asked == [
         "Sum up week 47 of sales.csv.",
+        "Sum up week 48 of sales.csv.",
         "Sum up week 48 of sales.csv.",
         "Count week 48 of sales.csv.",
     ]
