@@ -43,6 +43,7 @@ _COMMANDS = {
     "watch": _Place("watch", "watch", "read"),
     "inspect": _Place("inspect", "inspect", "read"),
     "report": _Place("inspect", "report", "read"),
+    "automations": _Place("automations", "automations"),
     "docs": _Place("docs", "docs"),
     "doctor": _Place("doctor.command", "doctor"),
     "train": _Place("local_models", "train", "write"),

@@ -209,6 +209,7 @@ _NO_MATTER = frozenset(
         "stream_text",
         "stream_plan",
         "pages",
+        "prefect_events",
         "approve",
         "start_over",
     }

@@ -221,6 +221,11 @@ class SwarmOptions(CallBounds):
         description="Whether the run has pages in the Prefect UI: answer, plan, timeline and one "
         "of each step.",
     )
+    prefect_events: bool = Field(
+        default=True,
+        description="Whether the Prefect server gets events of the run, which automations may act "
+        "upon: an approval waits, a gate failed, a bound is near.",
+    )
     mcp: str | None = Field(
         default=None,
         description="MCP servers whose tools agents may have: a file in the usual mcpServers form, "

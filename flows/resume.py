@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
-import httpx
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import (
     CancelledRun,
     ObjectNotFound,
     Pause,
     PausedRun,
-    PrefectHTTPStatusError,
 )
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
@@ -28,7 +26,6 @@ from ..errors import (
     RunCancelledError,
     RunDamagedError,
     RunNotFoundError,
-    ServerError,
 )
 from ..models.names import RegisteredModel
 from ..plan.documents import plan_from
@@ -55,8 +52,8 @@ from .options import (
 from .plan_changes import options_of
 from .planning import plan_rules
 from .prefect_io.lost import check_not_lost, noted_place
-from .prefect_io.schema_flow import ensure_server, refused_in_short
-from .prefect_io.server_access import refusal_of, shown_address
+from .prefect_io.schema_flow import refused_in_short
+from .prefect_io.server_client import address_of, client_of_server
 from .swarm import swarm
 
 __all__ = ["PreparedFork", "fork", "prepare_fork", "resume"]
@@ -275,25 +272,10 @@ async def _found(name: str) -> RunStore:
         raise
 
 
-@asynccontextmanager
-async def _server() -> AsyncGenerator[PrefectClient]:
-    ensure_server()
-    client = get_client()
-    try:
-        async with client:
-            yield client
-    except (httpx.HTTPError, RuntimeError) as error:
-        if isinstance(error, PrefectHTTPStatusError) and (refusal := refusal_of(error)) is not None:
-            raise refusal from error
-        # Prefect's client raises a RuntimeError when it can't connect at all.
-        raise ServerError(
-            f"The Prefect server at {_shown(client)} can't be reached: {error}.",
-            "Start it, or set PREFECT_API_URL to the one that the run was started on.",
-        ) from error
-
-
-def _shown(client: PrefectClient) -> str:
-    return shown_address(str(client.api_url))
+def _server() -> AbstractAsyncContextManager[PrefectClient]:
+    return client_of_server(
+        "Start it, or set PREFECT_API_URL to the one that the run was started on."
+    )
 
 
 async def _read(client: PrefectClient, run: RunStore, name: str) -> FlowRun:
@@ -303,7 +285,7 @@ async def _read(client: PrefectClient, run: RunStore, name: str) -> FlowRun:
         return await client.read_flow_run(flow_run_id)
     except ObjectNotFound:
         raise RunNotFoundError(
-            f"The Prefect server at {_shown(client)} has no flow run {flow_run_id}, "
+            f"The Prefect server at {address_of(client)} has no flow run {flow_run_id}, "
             f"which run {run.run_id} was.",
             "Set PREFECT_API_URL to the server that the run was started on.",
         ) from None

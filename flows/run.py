@@ -67,6 +67,7 @@ from .planning import explored_before, plan_for, plan_rules
 from .prefect_io.flow_run import terminable
 from .prefect_io.live_view import LiveRun
 from .prefect_io.pages import RunPages
+from .prefect_io.prefect_events import PrefectEvents
 from .prefect_io.task_runs import task_run_of
 from .preflight import (
     check_gates,
@@ -163,6 +164,9 @@ class Run:
         folder, options = self.folder, self.options
         with event_bus(folder, self.flow_run_id, self.control.listener) as self._bus:
             emit = self._bus.emit
+            if options.prefect_events:
+                bounds = options.max_tokens, options.max_usd
+                self._bus.add(PrefectEvents.of_run(self.flow_run_id, *bounds).handle)
             async with AsyncExitStack() as stack:
                 stack.enter_context(terminable(self.control))
                 stack.enter_context(refused_providers())

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import yaml
-from docs_pages import blocks, page_path
 from prefect.deployments import run_deployment
 from prefect.settings import get_current_settings
+from prefect_swarm.flows.automations import automation_file, automations_for
 from ready_scripts import run_script
 
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 10
 """The shortest time that Prefect lets an automation wait."""
-SHORTER = {"30": WITHIN_S, "90": WITHIN_S, "300": 8 * WITHIN_S, "86400": 86400}
-"""What stands in place of the seconds of the page; a busy machine takes long to start a process."""
+SHORTER = {30: WITHIN_S, 90: WITHIN_S, 300: 8 * WITHIN_S, 86400: 86400}
+"""What stands in place of their seconds; a busy machine takes long to start a process."""
 
 
 def prefect_command(*arguments: str) -> str:
@@ -66,14 +64,9 @@ def start_deployment(
 
 
 def automations(folder: Path) -> Path:
-    """Write those of the page, with shorter times."""
-    (text,) = (
-        block
-        for block in blocks(page_path("how-to/resume.md").read_text("utf-8"), "yaml")
-        if block.startswith("automations:")
-    )
-    (path := folder / "automations.yaml").write_text(
-        re.sub(r"(?<=within: )\d+", lambda found: str(SHORTER[found.group()]), text)
-    )
-    assert len(yaml.safe_load(text)["automations"]) == text.count("within: ")
+    """Write those that need no target, with shorter times."""
+    made = automations_for((), None, None)
+    for each in made:
+        each["trigger"]["within"] = SHORTER[each["trigger"]["within"]]
+    (path := folder / "automations.yaml").write_text(automation_file(made), "utf-8")
     return path

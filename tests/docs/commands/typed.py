@@ -36,6 +36,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         r"prefect-swarm tell [0-9a-f]{12}",
         "the run has to go on meanwhile: tests/flows/provider/test_messages does it",
     ),
+    (
+        r"prefect-swarm automations --create",
+        "they would act on other tests' runs: tests/flows/prefect_io/test_ready_automations does it",
+    ),
     (r"prefect-swarm approve [0-9a-f]{12}$", "a worker has to be there: test_deploying types it"),
     (r"prefect-swarm gates check letter.txt", "a package has to be there: test_own_gate does it"),
     (r"prefect-swarm doctor( --deep)?$", "it says what the machine has: tests/cli/doctor does it"),
