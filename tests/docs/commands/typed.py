@@ -38,7 +38,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ),
     (
         r"prefect-swarm automations --create",
-        "they would act on other tests' runs: tests/flows/prefect_io/test_ready_automations does it",
+        "they act on other tests' runs: tests/flows/prefect_io/test_ready_automations does it",
     ),
     (r"prefect-swarm approve [0-9a-f]{12}$", "a worker has to be there: test_deploying types it"),
     (r"prefect-swarm gates check letter.txt", "a package has to be there: test_own_gate does it"),
