@@ -1,6 +1,7 @@
 """A run in a process of its own, for tests to kill: `held_run.py PLAN|LINES.jsonl|- CALLS HELD…`.
 
-`fork:RUN:STEP` in the plan's place forks a run, of which that step is done anew.
+`fork:RUN:STEP` in the plan's place forks a run, of which that step is done anew; `nested:PLAN`
+runs the plan in another flow.
 
 Its model notes each call in the file CALLS and never answers a call whose name is among HELD; in a
 call that is there as `SIGTERM NAME` it gets that signal, as `SIGTERM after NAME` right after. What
@@ -16,6 +17,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import cast
 
+from prefect import flow
 from prefect.client.schemas.objects import FlowRun
 from prefect.flow_engine import run_flow_async
 from prefect_swarm.flows.batch import BatchSummary, swarm_batch
@@ -164,6 +166,14 @@ async def _main(plan: str, calls: str, *held: str) -> None:
         elif plan.startswith("fork:"):
             _, name, again = plan.split(":")
             await run_fork(name, again, Path(calls), held)
+        elif plan.startswith("nested:"):
+            nested = load_plan(Path(plan.removeprefix("nested:")))
+
+            @flow
+            async def outer() -> None:
+                await run(nested, Path(calls), held)
+
+            await outer()
         else:
             await run(None if plan == "-" else load_plan(Path(plan)), Path(calls), held)
 

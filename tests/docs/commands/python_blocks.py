@@ -105,6 +105,10 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
             Block("TestModel", prints=r"completed success \(no tool calls\)\n"),
             Block("Verdict", prints=r"tea\n", reply=_verdict),
         ),
+        "docs/how-to/nested.md": (
+            Block("asyncio.gather", prints=r"\['A note of [^\n]*', 'A note of [^\n]*'\]\n"),
+            Block("describe.map", prints=r"\['A note of [^\n]*', 'A note of [^\n]*'\]\n"),
+        ),
         "docs/how-to/report.md": (Block("report_html", after="await swarm"),),
         "docs/how-to/results.md": (
             Block(

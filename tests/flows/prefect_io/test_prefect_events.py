@@ -137,7 +137,11 @@ def test_a_run_in_which_much_fails_sends_a_bounded_number_and_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(prefect_events, "emit_event", lambda name, *_, **__: sent.append(name))
+
+    def send(name: str, *_: object, **__: object) -> None:
+        sent.append(name)
+
+    monkeypatch.setattr(prefect_events, "emit_event", send)
     events = PrefectEvents.of_run(str(uuid4()), None, None)
     for number in range(MOST_SENT + 7):
         events.handle(EndedEvent(kind="retrying", step=f"S{number}", attempt=1))

@@ -31,6 +31,7 @@ from prefect_swarm.flows.automations import (
 from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
+from pydantic import SecretStr
 from typer.testing import CliRunner
 
 BLOCK = NotifyBlock(uuid4(), is_webhook=False)
@@ -151,7 +152,7 @@ def stage(
         own_server(folder / "server", new_database, PREFECT_INTEGRATIONS_SWARM_HOME=home) as server,
     ):
         patch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", home)
-        Webhook(url=told.url, allow_private_urls=True).save("loopback", overwrite=True)
+        Webhook(url=SecretStr(told.url), allow_private_urls=True).save("loopback", overwrite=True)
         deploy_all()
         stage = Stage(server, provider)
         yield stage
