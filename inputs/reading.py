@@ -87,7 +87,7 @@ def reading_notes(*reads: FilesRead) -> list[str]:
 def read_files(
     paths: Iterable[str | Path],
     exclude: Sequence[str] = (),
-    shown: Callable[[str], str] = str,
+    called: Callable[[str], str] = str,
 ) -> FilesRead:
     """Read files, all files of folders, and those that patterns fit; each counts once.
 
@@ -98,7 +98,7 @@ def read_files(
     Args:
         paths: The paths and patterns, as `find_files` takes them.
         exclude: Patterns of what isn't taken.
-        shown: What to call a file that is left out, of its path.
+        called: What to call a file that is left out, of its path.
 
     Raises:
         InputError: One can't be read or is nothing that a model can be given, nothing is found, or
@@ -106,7 +106,7 @@ def read_files(
     """
     found = find_files(paths, exclude)
     read: dict[FoundFile, Mapping[str, str]] = {}
-    left_out = [UnusableFile(shown(each.path), each.why) for each in found.left_out]
+    left_out = [UnusableFile(called(each.path), each.why) for each in found.left_out]
     total = pictures = 0
     for file in found.files:
         try:
@@ -114,7 +114,7 @@ def read_files(
         except InputError as error:
             if file.is_named:
                 raise
-            left_out.append(UnusableFile(shown(str(file.path)), _why(error, file.path)))
+            left_out.append(UnusableFile(called(str(file.path)), _why(error, file.path)))
             continue
         read[file] = texts
         for words, shown in map(bytes_of, texts.values()):

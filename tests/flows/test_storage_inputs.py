@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flow_runs import plan_of
+from office_files import book_of
 from prefect.filesystems import LocalFileSystem
 from prefect_swarm import SwarmOptions, SwarmResult, resume, swarm, swarm_flow
 from prefect_swarm.errors import InputError
+from prefect_swarm.flows.batch import BatchLine, run_batch
+from prefect_swarm.flows.batch_files import read_line
+from prefect_swarm.flows.shared_lines import line_parameters
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.exceptions import ModelHTTPError
@@ -20,6 +25,7 @@ from scripted import Script, scripted
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 FORGETFUL = SwarmOptions(memory=False)
+STEP = plan_of({"id": "S1"}).model_dump(mode="json")
 TONIGHT = "local-file-system/nightly:tonight/"
 
 
@@ -39,18 +45,10 @@ def run_flow(**given: Any) -> SwarmResult:
     return asyncio.run(flow("Find out", options=FORGETFUL, **given))
 
 
-def for_each(items: str) -> Any:
-    return plan_of(
-        {"id": "S1", "prompt": "Do {item}", "for_each": {"items": items}, "inputs": []},
-        {"id": "S2", "depends_on": ["S1"], "inputs": []},
-    )
-
-
 @pytest.mark.usefixtures("tonight")
 def test_a_flow_takes_paths_in_storages_as_json_has_them() -> None:
-    plan = plan_of({"id": "S1"}).model_dump(mode="json")
     with scripted(Script()) as script:
-        result = run_flow(plan=plan, files=[TONIGHT], inputs={"claim": "It rained."})
+        result = run_flow(plan=STEP, files=[TONIGHT], inputs={"claim": "It rained."})
     assert [*result.plan.inputs] == ["claim", "notes.json", "sales.csv"]
     assert "region,sum" in without_marks(script.prompts[0])
 
@@ -66,23 +64,39 @@ def test_python_takes_them_beside_local_files(tmp_path: Path) -> None:
     assert {*result.plan.inputs} == {"sales.csv", "own.md"}
 
 
-@pytest.mark.usefixtures("tonight")
-@pytest.mark.parametrize(
-    ("items", "asked"),
-    [
-        ("sales.csv", ("north", "south")),
-        ("notes.json", ("first", "second")),
-        ("*", ("sales.csv", "notes.json")),
-    ],
-)
-def test_rows_elements_and_files_of_a_folder_are_items(items: str, asked: tuple[str, ...]) -> None:
-    with scripted(Script()) as script:
-        result = run_flow(plan=for_each(items), files=[TONIGHT])
+def test_rows_elements_and_files_of_a_folder_are_items(tonight: Path) -> None:
+    (tonight / "book.xlsx").write_bytes(book_of(Costs=[["part", "eur"], ["bolt", 3], ["nut", 2]]))
+    patterns = ("sales.csv", "notes.json", "book.xlsx/Costs.csv", "[ns]*")
+    plan = plan_of(
+        *(
+            {"id": f"S{n}", "prompt": f"{n} {{item}}", "for_each": {"items": each}, "inputs": []}
+            for n, each in enumerate(patterns, 1)
+        )
+    )
+    with scripted(Script(lambda _: "Done.")) as script:
+        result = run_flow(plan=plan, files=[TONIGHT])
     assert result.status == "completed"
-    prompts = [prompt for prompt in script.prompts if "Do " in prompt]
-    assert len(prompts) == 2
-    for item in asked:
-        assert any(item in prompt for prompt in prompts)
+    asked = sorted(prompt.splitlines()[-1] for prompt in script.prompts)
+    assert [line[0] for line in asked] == [*"11223344"]
+    for line, item in zip(
+        asked, ("north", "south", "first", "second", "bolt", "nut", "notes", "sales"), strict=True
+    ):
+        assert item in line
+
+
+@pytest.mark.usefixtures("tonight")
+def test_a_line_of_a_batch_takes_them() -> None:
+    line = json.dumps({"objective": "Find out", "plan": STEP, "files": [TONIGHT]})
+    job = read_line(line, FORGETFUL)
+    assert line_parameters(job)["files"] == [TONIGHT]
+    with scripted(Script()) as script:
+        [ended] = asyncio.run(collected(line))
+    assert ended.result is not None
+    assert "region,sum" in script.prompts[0]
+
+
+async def collected(line: str) -> list[BatchLine]:
+    return [each async for each in run_batch([line], FORGETFUL)]
 
 
 def test_each_run_reads_what_lies_there_then_and_a_resumed_one_what_it_stored(
