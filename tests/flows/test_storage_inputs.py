@@ -76,12 +76,11 @@ def test_rows_elements_and_files_of_a_folder_are_items(tonight: Path) -> None:
     with scripted(Script(lambda _: "Done.")) as script:
         result = run_flow(plan=plan, files=[TONIGHT])
     assert result.status == "completed"
-    asked = sorted(prompt.splitlines()[-1] for prompt in script.prompts)
-    assert [line[0] for line in asked] == [*"11223344"]
-    for line, item in zip(
-        asked, ("north", "south", "first", "second", "bolt", "nut", "notes", "sales"), strict=True
-    ):
-        assert item in line
+    last = [prompt.splitlines()[-1] for prompt in script.prompts]
+    asked = sorted(line for line in last if line[0] in "1234")
+    items = ("north", "south", "first", "second", "bolt", "nut", "notes", "sales")
+    assert len(asked) == len(items)
+    assert all(item in line for line, item in zip(asked, items, strict=True))
 
 
 @pytest.mark.usefixtures("tonight")
