@@ -19,12 +19,12 @@ from ..flows.control import called_with, controlled
 from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
 from ..flows.readings import REPEATED_TOKENS, input_tokens, input_words
-from ..inputs.reading import read_files, reading_notes
+from ..inputs.reading import reading_notes
 from ..models.names import FREE, price_of_name
 from ..store.losses import lost_of, lost_words
 from ..store.result import SwarmResult
 from ..text import dollars, one_line, plural
-from .source import Exclude, Files, check_models, with_excluded
+from .source import Exclude, Files, check_models, read_given, with_excluded
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
 
@@ -71,7 +71,7 @@ def batch(
     """
     options = with_excluded(options, exclude)
     with waiting("Reading"):
-        read = read_files(inputs or (), exclude or ())
+        read = read_given(inputs or (), exclude or ())
     for note in reading_notes(read) if inputs else ():
         say(note)
     texts = read.texts

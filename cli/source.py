@@ -20,7 +20,17 @@ from ..flows.run_inputs import with_inputs
 from ..gates import gates
 from ..host.network import check_ca_files, check_proxies
 from ..inputs.contents import MAX_NAME
-from ..inputs.reading import FilesRead, check_inputs, merged_inputs, read_files, reading_notes
+from ..inputs.reading import (
+    FilesRead,
+    check_inputs,
+    joined_reads,
+    merged_inputs,
+    read_files,
+    reading_notes,
+    split_paths,
+)
+from ..inputs.selection import path_excludes
+from ..inputs.storage_paths import is_storage_path, parse_storage_paths
 from ..plan.items import has_rows, names_matching, pattern_of
 from ..plan.output import Output, schema_problem
 from ..plan.procedure import ProcedureBounds
@@ -29,7 +39,9 @@ from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 from ..untrusted.json_text import NoJsonError, read_json
 from .procedure import worse_note
-from .procedure_values import check_given, read_given
+from .procedure_values import check_given
+from .procedure_values import read_given as read_values
+from .terminal.session import say
 
 __all__ = [
     "CollectBy",
@@ -46,6 +58,7 @@ __all__ = [
     "Template",
     "Urls",
     "check_models",
+    "read_given",
     "read_source",
     "with_excluded",
 ]
@@ -89,8 +102,9 @@ Files = Annotated[
     typer.Option(
         "--file",
         metavar="PATH",
-        help="A document to work on, a folder of them, or a quoted pattern such as 'src/**/*.py': "
-        "text, CSV, JSON, PDF, pictures, DOCX, PPTX, XLSX, HTML, EPUB; repeatable.",
+        help="A document to work on, a folder of them, or a quoted pattern such as 'src/**/*.py', "
+        "also in a storage block (s3-bucket/NAME:PATH): text, CSV, JSON, PDF, pictures, DOCX, "
+        "PPTX, XLSX, HTML, EPUB; repeatable.",
     ),
 ]
 Exclude = Annotated[
@@ -190,7 +204,7 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
         raise InputError("The objective is empty.", "State it in a sentence.")
     _check_together(arguments)
     schema = None if arguments.schema is None else _read_schema(arguments.schema)
-    read = read_files(arguments.files, arguments.exclude) if arguments.files else FilesRead()
+    read = read_given(arguments.files, arguments.exclude) if arguments.files else FilesRead()
     notes = tuple(reading_notes(read)) if arguments.files else ()
     if arguments.urls:
         read = replace(read, texts=merged_inputs(read.texts, _read_pages(arguments.urls)))
@@ -207,6 +221,27 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
             "Give an OBJECTIVE, a --plan FILE, --each PATH, or --items FILE with --template.",
         )
     return RunSource(objective, None, read.texts, schema, notes)
+
+
+def read_given(paths: Sequence[str], exclude: Sequence[str]) -> FilesRead:
+    """Read local files, and those of storage blocks; the server that has these is started.
+
+    Raises:
+        InputError: One can't be read.
+        ServerError: The Prefect server can't be asked.
+    """
+    local, stored = split_paths(paths)
+    if not stored:
+        return read_files(local, exclude)
+    check_proxies()
+    check_ca_files(os.environ)
+    from ..flows.prefect_io.storage import read_storage
+    from ..flows.prefect_io.temporary_server import prefect_server
+
+    prefect_server(say).wait()
+    taken, excluded = path_excludes(stored)
+    read = asyncio.run(read_storage(taken, (*exclude, *excluded)))
+    return joined_reads(read_files(local, exclude), read) if local else read
 
 
 def _check_together(arguments: SourceArguments) -> None:
@@ -279,7 +314,7 @@ def _of_procedure(
     from ..store.procedures import find_procedure
 
     stored = find_procedure(str(arguments.procedure))
-    given = check_given(stored.procedure, read_given(arguments.parameters))
+    given = check_given(stored.procedure, read_values(arguments.parameters))
     plan = stored.filled(given, _rules(max_steps, inputs))
     said = (*notes, *worse_note(stored))
     source = _from_plan(plan, arguments.objective, inputs, said, schema)
@@ -336,7 +371,7 @@ def _for_each_file(
         raise InputError(
             "--each has no prompt.", "Give an OBJECTIVE, or --template 'a prompt', for each file."
         )
-    each = read_files(arguments.each, arguments.exclude)
+    each = read_given(arguments.each, arguments.exclude)
     items, texts = _items_of(arguments.each, each.texts, others.texts)
     plan = of_all(prompt, items, objective=arguments.objective, inputs=[*others.texts])
     inputs = {**texts, **others.texts}
@@ -352,7 +387,7 @@ def _items_of(
 
     A single file that was named itself has its rows as items, if it has any.
     """
-    if len(paths) == len(texts) == 1 and Path(paths[0]).is_file():
+    if len(paths) == len(texts) == 1 and _is_file(paths[0]):
         ((name, text),) = texts.items()
         if name not in others and has_rows(name, text):
             return name, dict(texts)
@@ -364,6 +399,13 @@ def _items_of(
     if len(moved) < len(texts):
         raise InputError("Two files of --each have names that are too long.", "Rename one.")
     return f"{folder}/*", moved
+
+
+def _is_file(path: str) -> bool:
+    """Say whether a path names one file itself."""
+    if is_storage_path(path) and not os.path.lexists(path):
+        return parse_storage_paths([path])[0].folder is None
+    return Path(path).is_file()
 
 
 def _folders() -> Iterator[str]:

@@ -46,7 +46,7 @@ __all__ = [
 _FORMS = (
     'Write {"objective": …}, {"plan": {…}}, {"procedure": NAME}, a plan, a string, or '
     '{"prompt_template": …, "items": […]}; each object may have "options", and '
-    'all but a plan "inputs".'
+    'all but a plan "inputs" and "files".'
 )
 
 
@@ -58,6 +58,7 @@ class _Job(_Strict):
     objective: str | None = Field(default=None, min_length=1)
     plan: dict[str, Any] | str | None = None
     inputs: dict[str, str] = Field(default_factory=dict[str, str])
+    files: list[str] = Field(default_factory=list[str])
 
 
 class _Mapped(_Strict):
@@ -67,12 +68,14 @@ class _Mapped(_Strict):
     objective: str | None = None
     agent: Agent | None = None
     inputs: dict[str, str] = Field(default_factory=dict[str, str])
+    files: list[str] = Field(default_factory=list[str])
 
 
 class _Procedure(_Strict):
     procedure: str
     parameters: dict[str, ParameterValue] = Field(default_factory=dict[str, ParameterValue])
     inputs: dict[str, str] = Field(default_factory=dict[str, str])
+    files: list[str] = Field(default_factory=list[str])
 
 
 class BatchJob(_Strict):
@@ -82,6 +85,7 @@ class BatchJob(_Strict):
     plan: TaskIR | None
     options: SwarmOptions
     inputs: dict[str, str] = Field(default_factory=dict[str, str])
+    files: list[str] = Field(default_factory=list[str])
 
 
 class BatchLine(Frozen):
@@ -108,7 +112,7 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
         text: JSON: an objective as a string, an object with an `objective` or a `plan` (whose
             objective it has then), a plan, a `procedure` with `parameters`, or a `prompt_template`
             with `items`. An object's `options` go before the batch's, and both before the bounds
-            of a procedure; its `inputs` are texts by name.
+            of a procedure; its `inputs` are texts by name, its `files` paths in storage blocks.
         options: The batch's options.
 
     Raises:
@@ -125,11 +129,17 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
         options = _override(options, line.pop("options", {}))
         if "procedure" in line and "steps" not in line:
             return _of_procedure(_Procedure.model_validate(line), options)
-        objective, plan, inputs = _understand(line, options)
+        objective, plan, given = _understand(line, options)
     except ValidationError as error:
         problems = "; ".join(describe(error, line))
         raise InputError(f"The line is wrong: {problems}.", _FORMS) from None
-    return BatchJob(objective=objective, plan=plan, options=options, inputs=inputs)
+    return BatchJob(
+        objective=objective,
+        plan=plan,
+        options=options,
+        inputs=given.inputs if given else {},
+        files=given.files if given else [],
+    )
 
 
 def _parse(text: str) -> object:
@@ -153,6 +163,7 @@ def _of_procedure(asked: _Procedure, options: SwarmOptions) -> BatchJob:
         plan=plan,
         options=within_bounds(options, stored.procedure.bounds),
         inputs=asked.inputs,
+        files=asked.files,
     )
 
 
@@ -162,7 +173,8 @@ def _rules(options: SwarmOptions) -> PlanRules:
 
 def _understand(
     line: dict[str, Any], options: SwarmOptions
-) -> tuple[str, TaskIR | None, dict[str, str]]:
+) -> tuple[str, TaskIR | None, _Job | _Mapped | None]:
+    """Return the objective, the plan, and what has the line's inputs; a plan has its own."""
     rules = _rules(options)
     if "prompt_template" in line:
         mapped = _Mapped.model_validate(line)
@@ -173,10 +185,10 @@ def _understand(
             join=mapped.join,
             agent=mapped.agent,
         )
-        return plan.objective, parse_plan(plan.model_dump(mode="json"), rules), mapped.inputs
+        return plan.objective, parse_plan(plan.model_dump(mode="json"), rules), mapped
     if "steps" in line:
         plan = resolve(parse_plan(line, rules), find_procedure, rules)
-        return plan.objective, plan, {}
+        return plan.objective, plan, None
     job = _Job.model_validate(line)
     plan = None
     if job.plan is not None:
@@ -186,7 +198,7 @@ def _understand(
         raise InputError("The line has neither an objective nor a plan.", _FORMS)
     if not objective.strip():
         raise InputError("The objective is empty.", "State it.")
-    return objective, plan, job.inputs
+    return objective, plan, job
 
 
 def _kind(value: object) -> str:

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from ..data_types import specified
 from ..errors import InputError
-from ..inputs.reading import Inputs, read_inputs
+from ..inputs.reading import Inputs, read_inputs, split_inputs
 from ..models.names import RegisteredModel
 from ..plan.task_ir import TaskIR
 from ..store.event_buffer import EventBuffer
@@ -49,7 +49,8 @@ async def swarm(
         objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own; left out, the orchestrator writes one.
         inputs: What to work on: texts and paths by name; or paths of files and folders, and
-            patterns such as `src/**/*.py`, of which those that begin with `!` exclude.
+            patterns such as `src/**/*.py`, of which those that begin with `!` exclude. A path may
+            be one in a storage block: `s3-bucket/reports:tonight/`.
         options: Models and budgets.
         model: The model of every tier: a name, a pydantic-ai model, or an agent, whose tools and
             settings are used.
@@ -87,11 +88,14 @@ async def swarm(
     # Validated anew, so that models become the names that stand for them.
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
-    texts = {} if inputs is None else await asyncio.to_thread(read_inputs, inputs)
+    local, files = split_inputs(inputs)
+    texts = {} if local is None else await asyncio.to_thread(read_inputs, local)
     with called_with(inputs=texts, answer_type=asked and asked.adapter), not_waiting():
         try:
             async with shown_in_notebook(objective):
-                result = await run(whole_characters(objective), plan=plan, options=chosen)
+                result = await run(
+                    whole_characters(objective), plan=plan, files=files or None, options=chosen
+                )
         except PausedRun as error:
             raise waiting_error(error) from None
         if asked is None or await asyncio.to_thread(

@@ -166,12 +166,15 @@ def inputs_digest() -> str:
     return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def keep_inputs(run: RunStore, parameter: Mapping[str, str] | None) -> None:
+def keep_inputs(
+    run: RunStore, parameter: Mapping[str, str] | None, read: Mapping[str, str]
+) -> None:
     """Write what a run that begins is given into its folder.
 
     Args:
         run: The run's folder.
         parameter: What the flow run's parameters have.
+        read: What was read of storages.
 
     Raises:
         InputError: A text can't be given under its name, or two have the same one.
@@ -183,7 +186,7 @@ def keep_inputs(run: RunStore, parameter: Mapping[str, str] | None) -> None:
             f"{run.place()} doesn't have them.",
             "Run the objective anew, with its inputs.",
         )
-    if texts := merged_inputs(parameter or {}, caller().inputs):
+    if texts := merged_inputs(parameter or {}, read, caller().inputs):
         run.write_inputs(texts)
 
 

@@ -42,6 +42,7 @@ def line_parameters(job: BatchJob) -> dict[str, Any]:
         "objective": job.objective,
         "plan": job.plan,
         "inputs": job.inputs or None,
+        "files": job.files or None,
         "options": job.options,
         "fork": None,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -35,6 +36,7 @@ from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
 from .prefect_io.form_service import FormDesk, desk_of
 from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
 from .prefect_io.schema_flow import WITH_SCHEMAS, OptionsParameter, schema_flow
+from .prefect_io.storage import storage_texts
 from .prefect_io.suspend import asker_of, leave, report_suspended
 from .prefect_io.task_runs import look_up_result_folder, without_orphaned_task_runs
 from .preflight import check_storage
@@ -109,6 +111,7 @@ async def swarm(
     *,
     plan: PlanParameter = None,
     inputs: Annotated[dict[str, str] | None, WITH_SCHEMAS] = None,
+    files: list[str] | None = None,
     options: OptionsParameter = SwarmOptions(),  # noqa: B008 - frozen
     fork: Annotated[ForkSource | None, WITH_SCHEMAS] = None,
 ) -> SwarmResult:
@@ -122,6 +125,8 @@ async def swarm(
         plan: A plan of your own, its file's absolute path on the worker, or `{"procedure": NAME,
             "parameters": {…}}`; left empty, the orchestrator writes one.
         inputs: Texts to work on, by their names.
+        files: Files of storage blocks to work on, read when the run begins: each as
+            TYPE/NAME:PATH, such as `s3-bucket/reports:tonight/`. A folder ends with a slash.
         options: Models and budgets. In a run of a deployment, what is left empty stays as the
             deployment has it.
         fork: A run whose finished steps are taken over, and whose plan is where none is given; with
@@ -156,7 +161,8 @@ async def swarm(
         # The heartbeats end before the run is suspended: one that came later would be missed.
         with run.exclusive(lost), steady_clock(run), beating():
             run.remove_temporary_files()
-            plan, options = _begin(run, desk.flow_run, objective, plan, inputs, options, fork)
+            read = await _read_files(run, files)
+            plan, options = _begin(run, desk.flow_run, objective, plan, inputs, read, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
             await note_place(desk.flow_run, this_place(run))
@@ -172,6 +178,13 @@ async def swarm(
     except RunAliveError as error:
         # Leaves the flow run's state to the process that holds the run.
         raise Abort(str(error)) from error
+
+
+async def _read_files(run: RunStore, files: list[str] | None) -> dict[str, str]:
+    """Read what a run that begins is given of storages; one that goes on has it stored."""
+    if not files or run.about():
+        return {}
+    return await current_control().unless_cancelled(storage_texts(files))
 
 
 async def _look_for_folder(run: RunStore, flow_run: FlowRun, options: SwarmOptions) -> None:
@@ -232,7 +245,8 @@ def _begin(
     begun: FlowRun,
     objective: str,
     supplied: TaskIR | PlanReference | None,
-    inputs: dict[str, str] | None,
+    inputs: Mapping[str, str] | None,
+    read: Mapping[str, str],
     options: SwarmOptions,
     fork: ForkSource | None,
 ) -> tuple[TaskIR | None, SwarmOptions]:
@@ -251,7 +265,7 @@ def _begin(
         if plan is not None:
             check_objective(plan, objective)
             keep_plan(run, given, supplied)
-        keep_inputs(run, inputs)
+        keep_inputs(run, inputs, read)
         if fork is not None:
             _check_without_inputs(run)
             if fork.part:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
@@ -24,12 +25,14 @@ from .contents import (
 )
 from .folders import FoundFile, UnusableFile, find_files, left_out_line
 from .pictures import bytes_of, is_data_uri, read_data_uri
+from .storage_paths import is_storage_path
 
 __all__ = [
     "FilesRead",
     "Inputs",
     "PictureData",
     "check_inputs",
+    "joined_reads",
     "merged_inputs",
     "named_texts",
     "read_file",
@@ -37,6 +40,8 @@ __all__ = [
     "read_inputs",
     "read_paths",
     "reading_notes",
+    "split_inputs",
+    "split_paths",
 ]
 
 
@@ -53,7 +58,7 @@ class PictureData(Protocol):
 
 Inputs = Mapping[str, str | Path | PictureData] | Iterable[str | Path]
 """What Python code gives: texts, pictures, and files as paths, by name; or paths of files and
-folders, and patterns, of which those that begin with `!` exclude."""
+folders, also of storage blocks, and patterns, of which those that begin with `!` exclude."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,11 @@ def reading_notes(*reads: FilesRead) -> list[str]:
     return [*dict.fromkeys(lines)]
 
 
-def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> FilesRead:
+def read_files(
+    paths: Iterable[str | Path],
+    exclude: Sequence[str] = (),
+    called: Callable[[str], str] = str,
+) -> FilesRead:
     """Read files, all files of folders, and those that patterns fit; each counts once.
 
     A file is named by its path from the folder that was given, or by its own name; where several
@@ -89,6 +98,7 @@ def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> File
     Args:
         paths: The paths and patterns, as `find_files` takes them.
         exclude: Patterns of what isn't taken.
+        called: What to call a file that is left out, of its path.
 
     Raises:
         InputError: One can't be read or is nothing that a model can be given, nothing is found, or
@@ -96,7 +106,7 @@ def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> File
     """
     found = find_files(paths, exclude)
     read: dict[FoundFile, Mapping[str, str]] = {}
-    left_out = [*found.left_out]
+    left_out = [UnusableFile(called(each.path), each.why) for each in found.left_out]
     total = pictures = 0
     for file in found.files:
         try:
@@ -104,7 +114,7 @@ def read_files(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> File
         except InputError as error:
             if file.is_named:
                 raise
-            left_out.append(UnusableFile(str(file.path), _why(error, file.path)))
+            left_out.append(UnusableFile(called(str(file.path)), _why(error, file.path)))
             continue
         read[file] = texts
         for words, shown in map(bytes_of, texts.values()):
@@ -164,6 +174,55 @@ def read_inputs(supplied: Inputs) -> dict[str, str]:
     return texts
 
 
+def split_inputs(supplied: Inputs | None) -> tuple[Inputs | None, list[str]]:
+    """Return what Python code gives without the paths in storages, and these.
+
+    Patterns that exclude are in both. None stands for nothing.
+    """
+    if supplied is None:
+        return None, []
+    if isinstance(supplied, str | Path):
+        paths: list[str | Path] = [supplied]
+    elif isinstance(supplied, Mapping):
+        return cast("Inputs", supplied), []
+    else:
+        paths = [*supplied]
+    local, stored = split_paths(paths)
+    return local or None, stored
+
+
+def split_paths(paths: Iterable[str | Path]) -> tuple[list[str | Path], list[str]]:
+    """Return paths of local files, and those in storages; each with the patterns that exclude.
+
+    What exists under that very name is a local file.
+    """
+    local: list[str | Path] = []
+    stored: list[str] = []
+    excluding: list[str] = []
+    for path in paths:
+        if isinstance(path, str) and path.startswith("!"):
+            excluding.append(path)
+        elif isinstance(path, str) and is_storage_path(path) and not os.path.lexists(path):
+            stored.append(path)
+        else:
+            local.append(path)
+    if not stored:
+        return [*local, *excluding], []
+    return [*local, *excluding] if local else [], [*stored, *excluding]
+
+
+def joined_reads(first: FilesRead, second: FilesRead) -> FilesRead:
+    """Return what two reads of files gave, as one.
+
+    Raises:
+        InputError: Both have a name, or together they are too much.
+    """
+    texts = merged_inputs(first.texts, second.texts)
+    left_out = " ".join(filter(None, (first.left_out, second.left_out)))
+    unused = tuple(each for each in first.unused if each in second.unused)
+    return FilesRead(texts, left_out, unused)
+
+
 def _given(name: str, value: str | Path | PictureData) -> dict[str, str]:
     match value:
         case str():
@@ -214,15 +273,17 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
     check_total(sum(words for words, _ in sizes), sum(shown for _, shown in sizes))
 
 
-def merged_inputs(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts, by name, of two that give some, checked as a whole.
+def merged_inputs(*given: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts, by name, of several that give some, checked as a whole.
 
     Raises:
-        InputError: Both have a name, or as `check_inputs` says.
+        InputError: Two have a name, or as `check_inputs` says.
     """
-    if twice := sorted(first.keys() & second.keys()):
-        raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
-    texts = {name: _text(name, text) for name, text in {**first, **second}.items()}
+    texts: dict[str, str] = {}
+    for each in given:
+        if twice := sorted(texts.keys() & each.keys()):
+            raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
+        texts |= {name: _text(name, text) for name, text in each.items()}
     check_inputs(texts)
     return texts
 

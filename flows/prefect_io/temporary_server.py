@@ -122,14 +122,20 @@ class Server:
         return lines[-1] if lines else "it said nothing."
 
 
+_started: Server | None = None
+
+
 def prefect_server(say: Callable[[str], None]) -> Server:
-    """Provide a server; one that is started may still be starting, so `wait` for it."""
+    """Provide a server; one that is started may still be starting, so `wait` for it.
+
+    A temporary one that this process has already is returned again.
+    """
     check_proxies()
     check_ca_files(os.environ)
     say_backoffs()
     url = configured_url()
     if url is not None:
-        return Server(url)
+        return _started if _started is not None and _started.url == url else Server(url)
     say("Starting a temporary Prefect server (5 to 10 s; set PREFECT_API_URL to use your own).")
     return start_server()
 
@@ -156,6 +162,7 @@ def start_server() -> Server:
 
     It answers nobody without its login, which is a new one each time.
     """
+    global _started
     from prefect.context import refresh_global_settings_context
 
     from ...settings import home
@@ -190,6 +197,7 @@ def start_server() -> Server:
         "PREFECT_UI_URL": "",
     }
     server = Server(url, process, log, {name: os.environ.get(name) for name in leading})
+    _started = server
     os.environ.update(leading)
     refresh_global_settings_context()
     return server

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from docs_pages import ROOT, blocks, page_path
+from prefect_swarm.flows.prefect_io.storage import FetchBounds
 from prefect_swarm.flows.run_inputs import with_inputs
 from prefect_swarm.inputs.contents import MAX_FILE_BYTES, MAX_FILES, MAX_PAGES, MAX_TEXT_BYTES, size
 from prefect_swarm.inputs.pictures import (
@@ -32,6 +33,12 @@ def test_the_example_s_steps_read_its_files() -> None:
 def test_the_limits_are_those_of_the_program() -> None:
     assert f"A file may have {size(MAX_FILE_BYTES)} and a PDF {MAX_PAGES:,} pages" in PAGE
     assert f"a run takes {MAX_FILES:,} files and {size(MAX_TEXT_BYTES)} of text" in PAGE
+
+
+def test_the_bounds_of_fetching_are_those_of_the_program() -> None:
+    bounds = FetchBounds()
+    most = f"{bounds.bytes >> 20} MiB, {bounds.files:,} files and {bounds.seconds:g} s at most"
+    assert most in PAGE
 
 
 def test_the_limits_of_pictures_are_those_of_the_program() -> None:

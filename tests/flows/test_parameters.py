@@ -54,7 +54,14 @@ class TestForm:
 
     def test_it_is_json_whatever_python_may_give(self, form: dict[str, Any]) -> None:
         assert json.loads(json.dumps(form)) == form
-        assert set(form["properties"]) == {"objective", "plan", "inputs", "options", "fork"}
+        assert set(form["properties"]) == {
+            "objective",
+            "plan",
+            "inputs",
+            "files",
+            "options",
+            "fork",
+        }
 
     def test_a_model_is_a_text(self, options: dict[str, Any]) -> None:
         assert options["properties"]["model"]["type"] == "string"

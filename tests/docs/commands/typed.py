@@ -13,6 +13,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         r"prefect-swarm run .* --url ",
         "it needs the web: tests/toolsets/test_web_source reads such pages",
     ),
+    (
+        r"prefect-swarm run .* local-file-system/reports:",
+        "the block has to be there: tests/cli/test_stored_files saves one",
+    ),
     (r"make |make$", "it runs the tests, or what they run"),
     (
         r"docker |kubectl |OTEL_EXPORTER_OTLP_ENDPOINT=\S+ prefect-swarm",
