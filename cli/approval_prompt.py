@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
-import subprocess
 import sys
-import tempfile
 import termios
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, redirect_stdout, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from ..errors import AnsweredError, InputError
-from ..host.system import without_login
 from ..plan.documents import marked, plan_text, problems_of, without_marks
 from ..plan.procedure_steps import resolve_edit
 from ..plan.task_ir import PlanRules, TaskIR
@@ -32,6 +27,7 @@ from ..store.protocol import RunStore
 from ..store.question import MOST_SHOWN, Answer, Question, RunWaitingError, Verdict
 from ..store.requested import Content, ContentError, filled_in, value_in
 from ..text import visible
+from .editor import edit_text
 from .terminal.plan import estimate_lines, print_plan
 from .terminal.printing import print_section, print_text
 
@@ -126,7 +122,7 @@ async def edit_in_editor(
     original = text = plan_text(plan)
     while True:
         try:
-            text = await asyncio.to_thread(_edit, text)
+            text = await asyncio.to_thread(edit_text, text, "plan")
         except InputError as error:
             say(str(error))
             return None
@@ -139,30 +135,6 @@ async def edit_in_editor(
         for problem in found:
             say(str(problem))
         text = marked(bare, found)
-
-
-def _edit(text: str) -> str:
-    """Return what the user makes of a text.
-
-    Raises:
-        InputError: There is no editor, or it failed.
-    """
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    with tempfile.TemporaryDirectory(prefix="prefect-swarm-") as folder:
-        path = Path(folder) / "plan.yaml"
-        path.write_text(text, "utf-8")
-        try:
-            command = [*shlex.split(editor), str(path)]
-            done = subprocess.run(command, check=False, env=without_login())  # noqa: S603 - the user's own
-            if done.returncode:
-                raise InputError(
-                    f"The editor {editor!r} ended with {done.returncode}.", "The plan stays."
-                )
-            return path.read_text("utf-8")
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"The editor {editor!r} can't be used: {error}.", "Set EDITOR."
-            ) from None
 
 
 _CHUNK = 4096

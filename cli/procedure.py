@@ -16,6 +16,7 @@ from ..text import dollars, duration, one_line, plural
 from .command import AsJson, command
 from .procedure_check import check, contents_of, read_procedure
 from .procedure_deploy import deploy
+from .procedure_edit import edit
 from .procedure_values import read_given
 from .terminal.printing import print_json, print_section, print_table, print_text
 
@@ -373,7 +374,7 @@ def _shown(stored: StoredProcedure) -> dict[str, Any]:
 
 for _function in (show, diff, check, suggest):
     procedure_app.command()(command(_function, "read"))
-for _function in (save, new, rollback, remove):
+for _function in (save, new, edit, rollback, remove):
     procedure_app.command()(command(_function, "write"))
 for _function in (export, deploy):
     procedure_app.command()(command(_function, "read"))
