@@ -104,7 +104,7 @@ def test_the_form_has_the_procedure_and_a_field_for_each_parameter(form: dict[st
 
 
 def test_the_form_has_no_field_for_a_fork(form: dict[str, Any]) -> None:
-    assert [*form["properties"]] == ["objective", "plan", "inputs", "options"]
+    assert [*form["properties"]] == ["objective", "plan", "inputs", "files", "options"]
 
 
 def test_a_procedure_without_parameters_has_its_name_alone() -> None:
