@@ -297,10 +297,14 @@ async def check_toolsets(
 def _with_inner(
     steps: Iterable[CompiledStep], within: str = ""
 ) -> Iterator[tuple[str, CompiledStep]]:
-    """Yield steps and those inside them, with the ids that they have in the run."""
+    """Yield steps and those inside them, with the ids that they have in the run.
+
+    Those inside a step that is done on a work pool are left out: they are checked there.
+    """
     for step in steps:
         yield f"{within}{step.id}", step
-        yield from _with_inner(step.plan, f"{within}{step.id}.")
+        if not step.pool:
+            yield from _with_inner(step.plan, f"{within}{step.id}.")
 
 
 def _built_in(options: SwarmOptions) -> Iterator[ToolsetSource]:
