@@ -162,7 +162,7 @@ def test_the_form_of_a_deployment_is_short_and_sends_what_it_shows(which: str) -
     deployment_id = asyncio.run(_deployed(deployed))
     with in_browser(which) as ui:
         ui.open_run_form(deployment_id)
-        assert ui.height() < 3000
+        assert ui.height() < 3200
         shown = ui.page.inner_text("body")
         assert shown.index("approve (Optional)") < shown.index("Models and sampling")
         assert "embedder" not in shown
