@@ -221,7 +221,7 @@ _NO_MATTER = frozenset(
         "stream_text",
         "stream_plan",
         "pages",
-        "prefect_events",
+        "events",
         "approve",
         "start_over",
     }
