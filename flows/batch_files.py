@@ -221,7 +221,7 @@ _NO_MATTER = frozenset(
         "stream_text",
         "stream_plan",
         "pages",
-        "events",
+        "notices",
         "approve",
         "start_over",
     }

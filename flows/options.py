@@ -221,7 +221,7 @@ class SwarmOptions(CallBounds):
         description="Whether the run has pages in the Prefect UI: answer, plan, timeline and one "
         "of each step.",
     )
-    events: bool = Field(
+    notices: bool = Field(
         default=True,
         description="Whether the Prefect server gets events of the run, which automations may act "
         "upon: an approval waits, a gate failed, a bound is near.",

@@ -164,7 +164,7 @@ class Run:
         folder, options = self.folder, self.options
         with event_bus(folder, self.flow_run_id, self.control.listener) as self._bus:
             emit = self._bus.emit
-            if options.events:
+            if options.notices:
                 bounds = options.max_tokens, options.max_usd
                 self._bus.add(PrefectEvents.of_run(self.flow_run_id, *bounds).handle)
             async with AsyncExitStack() as stack:

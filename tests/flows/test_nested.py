@@ -131,12 +131,12 @@ def test_after_a_worker_cancels_the_flow_around_it_a_swarm_goes_on_where_it_was(
 
 
 async def _of_flow(work: Callable[[], Coroutine[Any, Any, str]]) -> str:
-    return await flow(timeout_seconds=4)(work)()
+    return await flow(timeout_seconds=12)(work)()
 
 
 async def _of_task(work: Callable[[], Coroutine[Any, Any, str]]) -> str:
     async def outer() -> str:
-        return await task(timeout_seconds=4)(work)()
+        return await task(timeout_seconds=12)(work)()
 
     return await flow(outer)()
 
