@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import uuid4
 
 from ..inputs.reading import Inputs
 from ..plan.dry_run import dry_plan, plain_id
 from ..plan.procedure_steps import toolsets_in
 from ..plan.task_ir import TaskIR
-from ..store.folder import RunFolder
 from ..store.result import SwarmResult
+from ..store.runs import open_run
 from ..toolsets.catalogue import Catalogue, ToolsetUse, is_acting, listed_tools
 from ..toolsets.recording import RecordedCall, Recorder, RecordingSource
 from .control import called_with
@@ -62,7 +63,7 @@ async def dry_run(plan: TaskIR, options: SwarmOptions, inputs: Inputs | None = N
 
 
 async def _acting(catalogue: Catalogue, name: str) -> tuple[str, ...]:
-    use = ToolsetUse(RunFolder.of("dry run"), "", "dry run")
+    use = ToolsetUse(open_run(str(uuid4())), "", "dry run")
     tools = await listed_tools(catalogue.source(name), use, LISTING_S)
     return tuple(tool for tool, about in tools.items() if is_acting(about))
 
