@@ -8,6 +8,7 @@ import pytest
 from prefect_swarm import override_toolsets
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.control import caller
+from prefect_swarm.toolsets.catalogue import ToolsetOverride
 from pydantic_ai.toolsets import FunctionToolset
 
 
@@ -15,10 +16,15 @@ def toolset() -> FunctionToolset[None]:
     return FunctionToolset()
 
 
+def given() -> dict[str, object]:
+    sources = caller().toolsets.items()
+    return {name: each.made for name, each in sources if isinstance(each, ToolsetOverride)}
+
+
 def test_they_are_given_inside_alone() -> None:
     stock = toolset()
     with override_toolsets(stock=stock):
-        assert caller().toolsets["stock"].made is stock
+        assert given() == {"stock": stock}
     assert caller().toolsets == {}
 
 
@@ -26,8 +32,8 @@ def test_an_inner_one_takes_the_place_of_its_name_alone() -> None:
     outer, inner = toolset(), toolset()
     with override_toolsets(a=outer, b=outer):
         with override_toolsets(b=inner):
-            assert [each.made for each in caller().toolsets.values()] == [outer, inner]
-        assert caller().toolsets["b"].made is outer
+            assert given() == {"a": outer, "b": inner}
+        assert given()["b"] is outer
 
 
 def test_tasks_that_are_started_inside_find_them() -> None:
