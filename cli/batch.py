@@ -24,7 +24,7 @@ from ..models.names import FREE, price_of_name
 from ..store.losses import lost_of, lost_words
 from ..store.result import SwarmResult
 from ..text import dollars, one_line, plural
-from .source import Exclude, Files, check_models, read_given, with_excluded
+from .source import Exclude, Files, check_models, read_named_files, with_excluded
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
 
@@ -71,7 +71,7 @@ def batch(
     """
     options = with_excluded(options, exclude)
     with waiting("Reading"):
-        read = read_given(inputs or (), exclude or ())
+        read = read_named_files(inputs or (), exclude or ())
     for note in reading_notes(read) if inputs else ():
         say(note)
     texts = read.texts

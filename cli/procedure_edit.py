@@ -14,8 +14,6 @@ from .terminal.session import say
 
 __all__ = ["edit"]
 
-_PROBLEM = "# Problem: "
-
 
 def edit(
     reference: Annotated[
@@ -29,6 +27,7 @@ def edit(
 
     While it can't be stored the editor opens again, with the problem above it.
     """
+    from ..plan.documents import LineProblem, marked, without_marks
     from ..plan.procedure import parse_procedure, procedure_text
     from ..store.procedures import find_procedure, save_procedure
 
@@ -36,7 +35,7 @@ def edit(
     original = shown = procedure_text(stored.procedure)
     before = ""
     while True:
-        text = _without_problems(edit_text(shown, "procedure"))
+        text = without_marks(edit_text(shown, "procedure"))
         if not text.strip() or text == original:
             print_text(f"{stored.reference} is as it was: nothing is stored.")
             return 0
@@ -46,12 +45,8 @@ def edit(
             if text == before:
                 raise
             say(str(error))
-            before, shown = text, f"{_PROBLEM}{' '.join(str(error).split())}\n{text}"
+            problem = LineProblem(0, " ".join(str(error).split()))
+            before, shown = text, marked(text, [problem])
             continue
         print_text(f"{saved.reference} ({saved.digest}): {contents_of(saved.procedure)}.")
         return 0
-
-
-def _without_problems(text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith(_PROBLEM))

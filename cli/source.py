@@ -39,8 +39,7 @@ from ..plan.program import Collect
 from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
 from ..untrusted.json_text import NoJsonError, read_json
 from .procedure import worse_note
-from .procedure_values import check_given
-from .procedure_values import read_given as read_values
+from .procedure_values import check_given, read_given
 from .terminal.session import say
 
 __all__ = [
@@ -58,7 +57,7 @@ __all__ = [
     "Template",
     "Urls",
     "check_models",
-    "read_given",
+    "read_named_files",
     "read_source",
     "with_excluded",
 ]
@@ -204,7 +203,7 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
         raise InputError("The objective is empty.", "State it in a sentence.")
     _check_together(arguments)
     schema = None if arguments.schema is None else _read_schema(arguments.schema)
-    read = read_given(arguments.files, arguments.exclude) if arguments.files else FilesRead()
+    read = read_named_files(arguments.files, arguments.exclude) if arguments.files else FilesRead()
     notes = tuple(reading_notes(read)) if arguments.files else ()
     if arguments.urls:
         read = replace(read, texts=merged_inputs(read.texts, _read_pages(arguments.urls)))
@@ -223,7 +222,7 @@ def read_source(arguments: SourceArguments, max_steps: int) -> RunSource:
     return RunSource(objective, None, read.texts, schema, notes)
 
 
-def read_given(paths: Sequence[str], exclude: Sequence[str]) -> FilesRead:
+def read_named_files(paths: Sequence[str], exclude: Sequence[str]) -> FilesRead:
     """Read local files, and those of storage blocks; the server that has these is started.
 
     Raises:
@@ -314,7 +313,7 @@ def _of_procedure(
     from ..store.procedures import find_procedure
 
     stored = find_procedure(str(arguments.procedure))
-    given = check_given(stored.procedure, read_values(arguments.parameters))
+    given = check_given(stored.procedure, read_given(arguments.parameters))
     plan = stored.filled(given, _rules(max_steps, inputs))
     said = (*notes, *worse_note(stored))
     source = _from_plan(plan, arguments.objective, inputs, said, schema)
@@ -371,7 +370,7 @@ def _for_each_file(
         raise InputError(
             "--each has no prompt.", "Give an OBJECTIVE, or --template 'a prompt', for each file."
         )
-    each = read_given(arguments.each, arguments.exclude)
+    each = read_named_files(arguments.each, arguments.exclude)
     items, texts = _items_of(arguments.each, each.texts, others.texts)
     plan = of_all(prompt, items, objective=arguments.objective, inputs=[*others.texts])
     inputs = {**texts, **others.texts}

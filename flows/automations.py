@@ -17,7 +17,6 @@ from ..errors import InputError
 from .prefect_io.server_client import client_of_server
 
 __all__ = [
-    "NAMES",
     "RETRY",
     "MadeAutomation",
     "NotifyBlock",
@@ -62,9 +61,6 @@ def ready_automations() -> list[dict[str, Any]]:
     return json.loads(json.dumps(yaml.safe_load(text)["automations"]))
 
 
-NAMES = tuple(each["name"] for each in ready_automations())
-
-
 def automations_for(
     wanted: Sequence[str], notify: NotifyBlock | None, retry: UUID | None, failures: int = 10
 ) -> list[dict[str, Any]]:
@@ -79,12 +75,14 @@ def automations_for(
     Raises:
         InputError: One is named that there is not, or that lacks its target.
     """
-    if unknown := [name for name in wanted if name not in NAMES]:
+    ready = ready_automations()
+    names = [each["name"] for each in ready]
+    if unknown := [name for name in wanted if name not in names]:
         raise InputError(
-            f"There is no ready automation {unknown[0]!r}.", f"There are {', '.join(NAMES)}."
+            f"There is no ready automation {unknown[0]!r}.", f"There are {', '.join(names)}."
         )
     made: list[dict[str, Any]] = []
-    for each in ready_automations():
+    for each in ready:
         if wanted and each["name"] not in wanted:
             continue
         kinds = {action["type"] for action in each["actions"]}

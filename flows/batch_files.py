@@ -54,38 +54,35 @@ class _Strict(Frozen):
     model_config = ConfigDict(strict=True)
 
 
-class _Job(_Strict):
-    objective: str | None = Field(default=None, min_length=1)
-    plan: dict[str, Any] | str | None = None
+class _Given(_Strict):
     inputs: dict[str, str] = Field(default_factory=dict[str, str])
     files: list[str] = Field(default_factory=list[str])
 
 
-class _Mapped(_Strict):
+class _Job(_Given):
+    objective: str | None = Field(default=None, min_length=1)
+    plan: dict[str, Any] | str | None = None
+
+
+class _Mapped(_Given):
     prompt_template: str
     items: list[str]
     join: str | None = None
     objective: str | None = None
     agent: Agent | None = None
-    inputs: dict[str, str] = Field(default_factory=dict[str, str])
-    files: list[str] = Field(default_factory=list[str])
 
 
-class _Procedure(_Strict):
+class _Procedure(_Given):
     procedure: str
     parameters: dict[str, ParameterValue] = Field(default_factory=dict[str, ParameterValue])
-    inputs: dict[str, str] = Field(default_factory=dict[str, str])
-    files: list[str] = Field(default_factory=list[str])
 
 
-class BatchJob(_Strict):
+class BatchJob(_Given):
     """A line that was understood."""
 
     objective: str
     plan: TaskIR | None
     options: SwarmOptions
-    inputs: dict[str, str] = Field(default_factory=dict[str, str])
-    files: list[str] = Field(default_factory=list[str])
 
 
 class BatchLine(Frozen):
@@ -137,8 +134,8 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
         objective=objective,
         plan=plan,
         options=options,
-        inputs=given.inputs if given else {},
-        files=given.files if given else [],
+        inputs=given.inputs,
+        files=given.files,
     )
 
 
@@ -171,10 +168,8 @@ def _rules(options: SwarmOptions) -> PlanRules:
     return PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
 
 
-def _understand(
-    line: dict[str, Any], options: SwarmOptions
-) -> tuple[str, TaskIR | None, _Job | _Mapped | None]:
-    """Return the objective, the plan, and what has the line's inputs; a plan has its own."""
+def _understand(line: dict[str, Any], options: SwarmOptions) -> tuple[str, TaskIR | None, _Given]:
+    """Return the objective, the plan, and the line's inputs; a plan has its own."""
     rules = _rules(options)
     if "prompt_template" in line:
         mapped = _Mapped.model_validate(line)
@@ -188,7 +183,7 @@ def _understand(
         return plan.objective, parse_plan(plan.model_dump(mode="json"), rules), mapped
     if "steps" in line:
         plan = resolve(parse_plan(line, rules), find_procedure, rules)
-        return plan.objective, plan, None
+        return plan.objective, plan, _Given()
     job = _Job.model_validate(line)
     plan = None
     if job.plan is not None:

@@ -13,7 +13,7 @@ from ..plan.procedure_steps import toolsets_in
 from ..plan.task_ir import TaskIR
 from ..store.result import SwarmResult
 from ..store.runs import open_run
-from ..toolsets.catalogue import Catalogue, ToolsetUse, is_acting, listed_tools
+from ..toolsets.catalogue import Catalogue, ToolsetUse, acting_names, listed_tools
 from ..toolsets.recording import RecordedCall, Recorder, RecordingSource
 from .control import called_with
 from .options import SwarmOptions
@@ -64,8 +64,7 @@ async def dry_run(plan: TaskIR, options: SwarmOptions, inputs: Inputs | None = N
 
 async def _acting(catalogue: Catalogue, name: str) -> tuple[str, ...]:
     use = ToolsetUse(open_run(str(uuid4())), "", "dry run")
-    tools = await listed_tools(catalogue.source(name), use, LISTING_S)
-    return tuple(tool for tool, about in tools.items() if is_acting(about))
+    return acting_names(await listed_tools(catalogue.source(name), use, LISTING_S))
 
 
 def _recording(

@@ -9,11 +9,10 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed
 from pydantic import Field
 
-from ..errors import RunNotFoundError
 from ..store.messages import MOST_CHARS
-from ..store.runs import find_run
 from ..text import one_line
 from .messages import tell
+from .prefect_io.lost import find_here
 from .prefect_io.schema_flow import schema_flow
 
 __all__ = ["swarm_tell"]
@@ -46,13 +45,7 @@ async def swarm_tell(
         RunNotFoundError: The run's folder isn't on this machine.
         StorageError: It can't be written, and doesn't count.
     """
-    try:
-        store = find_run(run)
-    except RunNotFoundError as error:
-        raise RunNotFoundError(
-            f"{error.problem} This worker looked on its own machine.",
-            "Have a worker run this that has the run's folder, or use there: prefect-swarm tell",
-        ) from None
+    store = find_here(run, "use there: prefect-swarm tell")
     kept = tell(store.run_id, message, by="form", name=one_line(name, _NAME_CHARS))
     read = "Its next turn shows it." if store.is_executed() else "It is shown after a resume."
     words = f"Message {kept.number} for the orchestrator of run {store.run_id} is kept. {read}"

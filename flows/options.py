@@ -35,6 +35,7 @@ __all__ = [
     "goes_on",
     "steps_to_begin_again",
     "stored_options",
+    "undone_steps",
     "with_changes",
     "within_bounds",
 ]
@@ -438,13 +439,18 @@ def goes_on(result: SwarmResult, *, retry_failed: bool, changes: Mapping[str, An
     return bool(changes)
 
 
+def undone_steps(result: SwarmResult) -> tuple[str, ...]:
+    """Return the ids of the steps whose acts were undone when a run ended."""
+    return tuple(each.step for each in result.undone if not each.problem)
+
+
 def check_not_undone(result: SwarmResult) -> None:
     """Refuse to go on with a run whose steps were undone: their outputs speak of what is gone.
 
     Raises:
         InputError: Something was undone.
     """
-    if undone := [each.step for each in result.undone if not each.problem]:
+    if undone := undone_steps(result):
         raise InputError(
             f"What {', '.join(undone)} of run {result.run_id} did was undone, so the run doesn't "
             "go on.",

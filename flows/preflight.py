@@ -27,7 +27,7 @@ from ..toolsets.catalogue import (
     Catalogue,
     ToolsetSource,
     ToolsetUse,
-    is_acting,
+    acting_names,
     listed_tools,
     registered_toolsets,
 )
@@ -290,7 +290,7 @@ async def check_toolsets(
         except ToolsetError as error:
             users = ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
             raise ToolsetError(f"The tools of {users}: {error.problem}", error.fix) from error
-        acting[name] = tuple(tool for tool, about in tools.items() if is_acting(about))
+        acting[name] = acting_names(tools)
     return acting
 
 

@@ -10,10 +10,10 @@ from prefect.logging import get_run_logger
 from prefect.states import AwaitingRetry, Completed
 from pydantic import Field
 
-from ..errors import InputError, RunAliveError, RunNotFoundError
+from ..errors import InputError, RunAliveError
 from ..store.protocol import RunStore
-from ..store.runs import find_run
-from .options import check_not_undone, steps_to_begin_again
+from .options import steps_to_begin_again, undone_steps
+from .prefect_io.lost import find_here
 from .prefect_io.schema_flow import schema_flow
 from .prefect_io.server_client import client_of_server
 
@@ -47,13 +47,7 @@ async def swarm_retry(
         RunNotFoundError: The run's folder isn't on this machine.
         ServerError: The server can't be asked.
     """
-    try:
-        store = find_run(run)
-    except RunNotFoundError as error:
-        raise RunNotFoundError(
-            f"{error.problem} This worker looked on its own machine.",
-            "Have a worker run this that has the run's folder, or store runs in PostgreSQL.",
-        ) from None
+    store = find_here(run, "store runs in PostgreSQL.")
     words = await _retry(store, most)
     get_run_logger().info("%s", words)
     return Completed(message=words)
@@ -66,7 +60,9 @@ async def _retry(store: RunStore, most: int) -> str:
             result = store.result()
             if result is None or result.status != "partial":
                 return f"{name} is {result.status if result else 'not over'}: nothing was done."
-            check_not_undone(result)
+            if undone := undone_steps(result):
+                did = f"What {', '.join(undone)} of run {store.run_id} did was undone"
+                return f"{did}, so the run doesn't go on. Nothing was done."
             if max(store.restart_counts().values(), default=0) >= most:
                 return f"{name} was tried again {most} times already: nothing was done."
             again = steps_to_begin_again(result, retry_failed=True, changes={})
@@ -80,10 +76,6 @@ async def _retry(store: RunStore, most: int) -> str:
                 await client.set_flow_run_state(flow_run.id, state, force=True)
     except RunAliveError:
         return f"{name} is being executed: nothing was done."
-    except InputError as error:
-        if "undone" not in error.problem:
-            raise
-        return f"{error.problem} Nothing was done."
     return f"{name}: {', '.join(sorted(again))} will be tried again by {flow_run.work_pool_name}."
 
 

@@ -27,7 +27,7 @@ from pydantic_ai.exceptions import (
 
 from ..host.network import certificate_problem
 from .answers.provider_errors import words_of
-from .request_context import Waiting, waiting
+from .request_context import ITS_TURN, Waiting, waiting
 
 __all__ = [
     "ALONE",
@@ -302,7 +302,7 @@ class Limiter:
     async def _enter(self, wait_s: float) -> None:
         if self._entered(wait_s):
             return
-        with waiting(Waiting(self.provider, "its turn")):
+        with waiting(Waiting(self.provider, ITS_TURN)):
             while not self._entered(wait_s):
                 await self._turn()
 

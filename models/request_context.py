@@ -60,6 +60,10 @@ class Streaming:
     of_calls: bool
 
 
+ITS_TURN = "its turn"
+"""Why a request waits that its provider refuses nothing of: others are before it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A wait for a provider that begins.

@@ -16,7 +16,7 @@ from uuid import UUID
 import httpx
 
 from ..errors import InputError, ServerError
-from .request_context import SharedLimit, Waiting, current_request, waiting
+from .request_context import ITS_TURN, SharedLimit, Waiting, current_request, waiting
 
 __all__ = ["find_limits", "shared_slot"]
 
@@ -117,7 +117,7 @@ async def _take(provider: str, limit: SharedLimit) -> UUID | None:
                     return None
                 return None if limit.is_rate else UUID(answer["lease_id"])
             if not is_shown:
-                shown.enter_context(waiting(Waiting(provider, "its turn")))
+                shown.enter_context(waiting(Waiting(provider, ITS_TURN)))
                 is_shown = True
             await asyncio.sleep(min(pause, _LONGEST_PAUSE_S))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CallError
@@ -53,18 +53,18 @@ def dry_plan(plan: TaskIR, acting: Mapping[str, Collection[str]]) -> DryPlan:
         plan: The plan.
         acting: The names of the tools that act, by the name of their toolset.
     """
-    results: dict[str, str] = {}
-    undo: dict[str, str] = {}
-    steps = _Level(acting, results, undo).steps(plan.steps, "")
-    marks = frozenset(mark for text in results.values() for mark in _texts_in(text))
-    return DryPlan(plan.model_copy(update={"steps": steps}), results, marks, undo)
+    level = _Level(acting)
+    steps = level.steps(plan.steps, "")
+    marks = frozenset(level.marks)
+    return DryPlan(plan.model_copy(update={"steps": steps}), level.results, marks, level.undo)
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
     acting: Mapping[str, Collection[str]]
-    results: dict[str, str]
-    undo: dict[str, str]
+    results: dict[str, str] = field(default_factory=dict[str, str])
+    marks: set[str] = field(default_factory=set[str])
+    undo: dict[str, str] = field(default_factory=dict[str, str])
 
     def steps(self, steps: tuple[Step, ...], within: str) -> tuple[Step, ...]:
         """Return the steps of one plan, and note what those return that are written down."""
@@ -79,13 +79,15 @@ class _Level:
         taken: Iterable[CallPlace],
         recorded: dict[str, StepOutput],
     ) -> Step:
+        if step.pool is not None:
+            # On a work pool another process would make the calls.
+            step = step.model_copy(update={"pool": None})
         if step.plan is not None:
             inner = self.steps(step.plan.steps, f"{within}{step.id}.")
             plan = step.plan.model_copy(update={"steps": inner})
-            # On a work pool another process would make the calls.
-            return step.model_copy(update={"plan": plan, "pool": None})
+            return step.model_copy(update={"plan": plan})
         if (call := step.call) is not None and self._is_recorded(call, recorded):
-            text = _result(step, [place.pointer for place in taken if place.step == step.id])
+            text = self._result(step, [place.pointer for place in taken if place.step == step.id])
             recorded[step.id] = StepOutput(name=step.id, kind=step.output.kind, text=text)
             self.results[f"{within}{step.id}"] = text
             update = {
@@ -94,8 +96,6 @@ class _Level:
                 "gates": (),
             }
             step = step.model_copy(update=update)
-        if step.pool:
-            step = step.model_copy(update={"pool": None})
         if step.undo is not None:
             self.undo[f"{within}{step.id}"] = _undo_words(step.undo, recorded.values())
         return step
@@ -104,28 +104,28 @@ class _Level:
         acts = call.tool in self.acting.get(call.toolset, ())
         return acts or not {*outputs_in(call)}.isdisjoint(recorded)
 
+    def _result(self, step: Step, pointers: Iterable[str]) -> str:
+        if step.output.kind != "json":
+            return self._mark(step.id, "")
+        made: dict[str, Any] = {}
+        # A shorter pointer is there once a longer one is.
+        for pointer in sorted(pointers, key=lambda each: len(pointer_parts(each)), reverse=True):
+            at: Any = made
+            *above, last = pointer_parts(pointer) or [""]
+            for part in above:
+                at = at.setdefault(part, {})
+            if pointer:
+                at.setdefault(last, self._mark(step.id, pointer))
+        return json.dumps(made, ensure_ascii=False)
+
+    def _mark(self, step: str, pointer: str) -> str:
+        mark = f"(what {step} returns{f' at {pointer}' if pointer else ''})"
+        self.marks.add(mark)
+        return mark
+
 
 def _calls(steps: Iterable[Step]) -> Iterable[PlannedCall]:
     return (call for step in steps for call in (step.call, step.undo) if call is not None)
-
-
-def _result(step: Step, pointers: Iterable[str]) -> str:
-    if step.output.kind != "json":
-        return _mark(step.id, "")
-    made: dict[str, Any] = {}
-    # A shorter pointer is there once a longer one is.
-    for pointer in sorted(pointers, key=lambda each: len(pointer_parts(each)), reverse=True):
-        at: Any = made
-        *above, last = pointer_parts(pointer) or [""]
-        for part in above:
-            at = at.setdefault(part, {})
-        if pointer:
-            at.setdefault(last, _mark(step.id, pointer))
-    return json.dumps(made, ensure_ascii=False)
-
-
-def _mark(step: str, pointer: str) -> str:
-    return f"(what {step} returns{f' at {pointer}' if pointer else ''})"
 
 
 def _undo_words(undo: PlannedCall, outputs: Iterable[StepOutput]) -> str:
@@ -134,18 +134,3 @@ def _undo_words(undo: PlannedCall, outputs: Iterable[StepOutput]) -> str:
     except CallError:
         # It takes a value of its item, or of what a model writes.
         return call_words(undo)
-
-
-def _texts_in(result: str) -> Iterable[str]:
-    """Return the texts in a result of `_result`."""
-    if not result.startswith("{"):
-        return [result]
-    found: list[str] = []
-    parts: list[Any] = [json.loads(result)]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            parts.extend(part.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        else:
-            found.append(part)
-    return found

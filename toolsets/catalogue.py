@@ -27,6 +27,7 @@ __all__ = [
     "ToolsetOverride",
     "ToolsetSource",
     "ToolsetUse",
+    "acting_names",
     "is_acting",
     "is_idempotent",
     "listed_tools",
@@ -172,6 +173,11 @@ def is_acting(tool: ToolDefinition) -> bool:
     if _ACTING in metadata:
         return bool(metadata[_ACTING])
     return "annotations" in metadata and not hints.get("readOnlyHint")
+
+
+def acting_names(tools: Mapping[str, ToolDefinition]) -> tuple[str, ...]:
+    """Return the names of the tools that act."""
+    return tuple(name for name, tool in tools.items() if is_acting(tool))
 
 
 def _marks(tool: ToolDefinition) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

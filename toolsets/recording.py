@@ -95,16 +95,17 @@ class _RecordingToolset(WrapperToolset[None]):
     toolset: str
     step: str
     recorder: Recorder
+    own: dict[str, ToolsetTool[None]] = field(default_factory=dict[str, ToolsetTool[None]])
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        tools = await super().get_tools(ctx)
-        return {name: self._shown(tool) for name, tool in tools.items()}
+        self.own = await super().get_tools(ctx)
+        return {name: self._shown(tool) for name, tool in self.own.items()}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
     ) -> Any:
         del tool  # what is shown of it doesn't say whether it acts
-        own = (await super().get_tools(ctx))[name]
+        own = self.own[name]
         if not (is_acting(own.tool_def) or self.recorder.names_mark(tool_args)):
             return await super().call_tool(name, tool_args, ctx, own)
         if problem := next(self._problems(own, tool_args), ""):

@@ -7,9 +7,11 @@ import contextvars
 import os
 import signal
 import threading
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
@@ -31,6 +33,7 @@ __all__ = [
     "cancelled_on_server",
     "current_flow_run",
     "end_cancelling",
+    "send_event",
     "send_heartbeat",
     "terminable",
     "this_flow_run",
@@ -173,11 +176,34 @@ def send_heartbeat() -> None:
     related = [_related("flow", str(run.flow_id), context.flow.name if context.flow else "")]
     if run.deployment_id is not None:
         related.append(_related("deployment", str(run.deployment_id)))
-    resource = {"prefect.resource.id": f"prefect.flow-run.{run.id}"}
+    send_event(HEARTBEAT, run.id, run.name, related=related)
+
+
+def send_event(
+    event: str,
+    flow_run_id: UUID,
+    name: str,
+    labels: Mapping[str, str] = MappingProxyType({}),
+    **said: Any,
+) -> None:
+    """Send an event of a flow run; a server that can't be reached costs nothing.
+
+    Args:
+        event: The event's name.
+        flow_run_id: Which flow run.
+        name: The flow run's name.
+        labels: Further labels of the resource.
+        said: What else the event has: `payload`, `related`.
+    """
+    resource = {
+        "prefect.resource.id": f"prefect.flow-run.{flow_run_id}",
+        "prefect.resource.name": name,
+        **labels,
+    }
     try:
-        emit_event(HEARTBEAT, {**resource, "prefect.resource.name": run.name}, related=related)
+        emit_event(event, resource, **said)
     except Exception as error:  # noqa: BLE001 - it is for those who look at the server alone
-        get_logger("swarm").debug("A heartbeat can't be sent: %r", error)
+        get_logger("swarm").debug("The event %s can't be sent: %r", event, error)
 
 
 def _related(role: str, identity: str, name: str = "") -> dict[str, str]:

@@ -16,8 +16,9 @@ from prefect.exceptions import Pause
 from prefect.states import AwaitingRetry
 from prefect.types._datetime import now
 
-from ...errors import RunLostError
+from ...errors import RunLostError, RunNotFoundError
 from ...store.protocol import RunStore
+from ...store.runs import find_run
 from .form_service import SERVER_ERRORS, report
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "RunPlace",
     "check_batch_not_lost",
     "check_not_lost",
+    "find_here",
     "hand_back",
     "lost_error",
     "note_place",
@@ -50,6 +52,25 @@ class RunPlace:
 
     host: str = ""
     folder: str = ""
+
+
+def find_here(name: str, otherwise: str) -> RunStore:
+    """Return the run that a worker is to do something about.
+
+    Args:
+        name: Its id, or its flow run's.
+        otherwise: What to do if no worker has it.
+
+    Raises:
+        RunNotFoundError: It isn't stored here.
+    """
+    try:
+        return find_run(name)
+    except RunNotFoundError as error:
+        raise RunNotFoundError(
+            f"{error.problem} This worker looked on its own machine.",
+            f"Have a worker run this that has the run's folder, or {otherwise}",
+        ) from None
 
 
 def this_place(run: RunStore) -> RunPlace:

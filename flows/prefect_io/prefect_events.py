@@ -13,11 +13,10 @@ from typing import Any
 from uuid import UUID
 
 from prefect.context import FlowRunContext
-from prefect.events import emit_event
-from prefect.logging import get_logger
 
 from ...errors import Category
 from ...host.secrets import mask_written, secrets_in
+from ...models.request_context import ITS_TURN
 from ...store.events import (
     AnsweredEvent,
     AskedEvent,
@@ -31,6 +30,7 @@ from ...store.events import (
     WaitEvent,
 )
 from ...text import one_line
+from .flow_run import send_event
 
 __all__ = ["MOST_SENT", "NEAR", "Notice", "Notices", "PrefectEvents"]
 
@@ -106,13 +106,10 @@ class Notices:
                 pass
 
     def _finished(self, event: FinishedEvent) -> Iterator[Notice]:
-        name = {"completed": "completed", "partial": "partial", "failed": "failed"}
-        # One that was left by an error has no result, and is a failure to whoever looks after it.
-        if (ended := name.get(event.status, "failed")) == "failed" and event.status in (
-            "cancelled",
-            "waiting",
-        ):
+        if event.status in ("cancelled", "waiting"):
             return
+        # One that was left by an error has no result, and is a failure to whoever looks after it.
+        ended = "failed" if event.status == "unfinished" else event.status
         said = {
             "status": event.status,
             "problem": self._text(event.problem),
@@ -150,7 +147,7 @@ class Notices:
     def _waiting(self, event: WaitEvent) -> Iterator[Notice]:
         """Tell of a provider that can't be had: not of a turn that one waits for."""
         last = self._waited.get(event.provider)
-        if event.why == "its turn" or (last is not None and event.at - last < _AGAIN_S):
+        if event.why == ITS_TURN or (last is not None and event.at - last < _AGAIN_S):
             return
         self._waited[event.provider] = event.at
         provider = self._text(event.provider)
@@ -202,16 +199,12 @@ class PrefectEvents:
                 self._send(notice, event.run)
 
     def _send(self, notice: Notice, run: str) -> None:
-        resource = {
-            "prefect.resource.id": f"prefect.flow-run.{self.flow_run_id}",
-            "prefect.resource.name": self.name,
-            "swarm.run": run,
-            **notice.labels,
-        }
-        try:
-            # Subagents have contexts of their own, whose task runs would be related.
-            self._context.run(
-                emit_event, f"swarm.{notice.name}", resource, payload={"run": run, **notice.payload}
-            )
-        except Exception as error:  # noqa: BLE001 - it is for those who look at the server alone
-            get_logger("swarm").debug("An event can't be sent: %r", error)
+        # Subagents have contexts of their own, whose task runs would be related.
+        self._context.run(
+            send_event,
+            f"swarm.{notice.name}",
+            self.flow_run_id,
+            self.name,
+            {"swarm.run": run, **notice.labels},
+            payload={"run": run, **notice.payload},
+        )

@@ -20,6 +20,19 @@ COMMAND = [sys.executable, "-c", "from prefect_swarm.cli import main; main()"]
 Invoke = Callable[..., Result]
 Written = Callable[[str, str], Path]
 
+WEEKLY = """\
+name: weekly
+purpose: Report
+parameters:
+  week: {type: integer, default: 47}
+plan:
+  objective: Report on week {param.week}
+  agents: [{name: Reader, system_prompt: You read.}]
+  steps:
+    - {id: S1, agent: Reader, prompt: "read week {param.week}", inputs: [notes.txt]}
+"""
+"""A procedure's file."""
+
 
 @pytest.fixture
 def invoke(swarm_home: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:

@@ -12,7 +12,7 @@ from prefect_swarm.store import recurring, version_figures
 from prefect_swarm.store.recurring import Recurring
 from scripted import Script, scripted
 
-from .conftest import Invoke, finished_run
+from .conftest import WEEKLY, Invoke, finished_run
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -90,19 +90,6 @@ def test_bounds_are_made_of_all_runs_alike(
     shown(invoke, "save", source, "--name", "weekly", "--param", "week=47")
     stored = json.loads(shown(invoke, "show", "weekly", "--json"))
     assert (stored["took"]["tokens"], stored["took"]["runs"]) == (took, 2)
-
-
-WEEKLY = """\
-name: weekly
-purpose: Report
-parameters:
-  week: {type: integer, default: 47}
-plan:
-  objective: Report on week {param.week}
-  agents: [{name: Reader, system_prompt: You read.}]
-  steps:
-    - {id: S1, agent: Reader, prompt: "read week {param.week}", inputs: [notes.txt]}
-"""
 
 
 @pytest.fixture

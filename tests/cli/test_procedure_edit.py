@@ -6,19 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Invoke
-
-WEEKLY = """\
-name: weekly
-purpose: Report
-parameters:
-  week: {type: integer, default: 47}
-plan:
-  objective: Report on week {param.week}
-  agents: [{name: Reader, system_prompt: You read.}]
-  steps:
-    - {id: S1, agent: Reader, prompt: "read week {param.week}"}
-"""
+from .conftest import WEEKLY, Invoke
 
 
 @pytest.fixture
@@ -60,7 +48,7 @@ def test_what_can_not_be_stored_is_opened_again_with_the_problem(
     # The second time it is there, the line with the problem is: then the mistake is mended.
     script = tmp_path / "editor.sh"
     script.write_text(
-        'if grep -q "^# Problem: " "$1"\n'
+        'if grep -q "^# ERROR: " "$1"\n'
         'then sed -i "s/agent: Nobody/agent: Reader/; s/read week/sum up week/" "$1"\n'
         'else sed -i "s/agent: Reader/agent: Nobody/" "$1"\n'
         "fi\n",
@@ -72,7 +60,7 @@ def test_what_can_not_be_stored_is_opened_again_with_the_problem(
     assert result.exit_code == 0, result.stderr
     assert "Nobody" in result.stderr
     assert result.stdout.startswith("weekly@2 (")
-    assert "# Problem" not in invoke("procedure", "show", "weekly").stdout
+    assert "# ERROR" not in invoke("procedure", "show", "weekly").stdout
 
 
 @pytest.mark.usefixtures("weekly")

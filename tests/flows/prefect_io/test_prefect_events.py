@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.flows.prefect_io import prefect_events
+from prefect_swarm.flows.prefect_io import flow_run
 from prefect_swarm.flows.prefect_io.prefect_events import (
     MOST_SENT,
     Notice,
@@ -141,7 +141,7 @@ def test_a_run_in_which_much_fails_sends_a_bounded_number_and_its_end(
     def send(name: str, *_: object, **__: object) -> None:
         sent.append(name)
 
-    monkeypatch.setattr(prefect_events, "emit_event", send)
+    monkeypatch.setattr(flow_run, "emit_event", send)
     events = PrefectEvents.of_run(str(uuid4()), None, None)
     for number in range(MOST_SENT + 7):
         events.handle(EndedEvent(kind="retrying", step=f"S{number}", attempt=1))
@@ -154,7 +154,7 @@ def test_a_server_that_takes_no_event_costs_nothing(monkeypatch: pytest.MonkeyPa
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no server")
 
-    monkeypatch.setattr(prefect_events, "emit_event", refuse)
+    monkeypatch.setattr(flow_run, "emit_event", refuse)
     PrefectEvents.of_run(str(uuid4()), None, None).handle(FinishedEvent(status="partial"))
 
 

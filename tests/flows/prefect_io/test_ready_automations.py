@@ -23,10 +23,10 @@ from prefect.events.schemas.automations import AutomationCore
 from prefect_swarm.cli.app import app
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.automations import (
-    NAMES,
     NotifyBlock,
     automation_file,
     automations_for,
+    ready_automations,
 )
 from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
@@ -34,6 +34,7 @@ from provider_server import Asked, ProviderServer, Reply
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
+NAMES = tuple(each["name"] for each in ready_automations())
 BLOCK = NotifyBlock(uuid4(), is_webhook=False)
 
 
