@@ -230,7 +230,7 @@ def test_whole_outputs_and_transcripts_are_stored_once_by_reference() -> None:
 def test_inputs_constraints_and_the_definition_of_done_reach_the_models() -> None:
     plan = plan_of(
         {"id": "S1"},
-        {"id": "S2"},
+        {"id": "S2", "depends_on": ["S1"]},
         inputs={"report": "all went well"},
         constraints=["be brief"],
         assumptions=["it is Monday"],

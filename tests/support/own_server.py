@@ -40,7 +40,7 @@ QUICK = {
 }
 """All services that a server has, each as often as it can."""
 _PREFECT = Path(__file__).with_name("prefect_script.py")
-_START_S = 120.0
+_START_S = 600.0
 _DRAIN_S = 30.0
 
 
