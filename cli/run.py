@@ -15,6 +15,7 @@ from ..flows.options import SwarmOptions
 from ..flows.readings import input_lines, input_words, repeated_lines
 from ..flows.run_inputs import with_inputs
 from ..gates import build_pipeline
+from ..inputs.storage_paths import is_storage_path
 from ..models.names import price_of_name
 from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.program_words import program_words
@@ -45,7 +46,7 @@ from .source import (
     read_source,
     with_excluded,
 )
-from .terminal.files import artifact_files, check_folder, extra_files, write_folder
+from .terminal.files import check_folder, write_folder
 from .terminal.plan import estimate_lines, print_plan
 from .terminal.printing import print_json, print_text
 from .terminal.session import check_output, run_and_report, say, waiting
@@ -68,9 +69,12 @@ def run(
     url: Urls = None,
     schema: Schema = None,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--output", metavar="DIR", help="Write the answer and each artifact into this folder."
+            "--output",
+            metavar="DIR",
+            help="Write the answer and each artifact into this folder, also one in a storage block "
+            "(s3-bucket/NAME:PATH).",
         ),
     ] = None,
     yes: Annotated[
@@ -86,8 +90,11 @@ def run(
     With `--stream` providers are asked to stream.
     """
     check_output(as_json=as_json, as_events=stream)
-    if output is not None:
-        check_folder(output)
+    folder = None
+    if output is not None and is_storage_path(output):
+        options = options.model_copy(update={"output_to": output})
+    elif output is not None:
+        check_folder(folder := Path(output))
     if stream:
         options = options.model_copy(update={"stream_text": True})
     arguments = SourceArguments(
@@ -117,7 +124,7 @@ def run(
         as_json=as_json,
         as_events=stream,
         verbose=verbose,
-        after=None if output is None else lambda result: _write(output, result, is_typed),
+        after=None if folder is None else lambda result: _write(folder, result, is_typed),
     )
 
 
@@ -172,13 +179,10 @@ def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[S
 
 
 def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
-    run = open_run(result.flow_run_id)
-    stored = ((step.id, run.output(step.id)) for step in result.steps)
-    outputs = {name: text for name, text in stored if text is not None}
-    extra = {
-        step.id: run.read_artifacts(step) for step in result.steps if step.status == "succeeded"
-    }
-    files = artifact_files(result, outputs, is_json=is_typed) | extra_files(result.steps, extra)
+    # It needs Prefect, which `--help` and the like don't.
+    from ..flows.output import output_files
+
+    files = output_files(open_run(result.flow_run_id), result, is_json=is_typed)
     write_folder(folder, files, result.run_id)
     say(f"Wrote {plural(len(files), 'file')} into {folder}.")
 

@@ -251,10 +251,18 @@ async def run_batch(
         concurrency: Lines to run in parallel; each has its own `max_concurrency`.
         output: What earlier starts left.
         shared: A name under which several machines do the lines together, each line once.
+
+    Raises:
+        InputError: The options can't be those of many lines.
     """
     lines = [*lines]
     if concurrency < 1:
         raise InputError(f"A concurrency of {concurrency} runs nothing.", "Give 1 or more.")
+    if options.output_to is not None and "{run}" not in options.output_to:
+        raise InputError(
+            f"Every line would write its output into {one_line(options.output_to, 200)}.",
+            "Write {run} in it, which is each line's own.",
+        )
     if shared:
         check_shareable()
     slots = asyncio.Semaphore(concurrency)

@@ -269,6 +269,12 @@ class SwarmOptions(CallBounds):
         description="Whether a run that has begun, and whose folder isn't here, begins from "
         "nothing at full cost; else it is handed back or refused.",
     )
+    output_to: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Folder of a storage block that the answer and the artifacts are written into "
+        "when the run has ended: TYPE/NAME:PATH. {run} and {date} in it are the run's.",
+    )
     answer_schema: Annotated[dict[str, Any], AfterValidator(_checked)] | None = Field(
         default=None, description="JSON Schema that the answer has to fit."
     )

@@ -55,6 +55,7 @@ def options_of_part(options: SwarmOptions, bounds: Budget) -> dict[str, Any]:
     update: dict[str, Any] = {
         "approve": approve,
         "answer_schema": None,
+        "output_to": None,
         "turns": 1,
         "start_over": False,
         "max_tokens": bounds.max_tokens,

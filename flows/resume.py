@@ -49,6 +49,7 @@ from .options import (
     stored_options,
     with_changes,
 )
+from .output import write_output
 from .plan_changes import options_of
 from .planning import plan_rules
 from .prefect_io.lost import check_not_lost, noted_place
@@ -197,7 +198,8 @@ async def resume(
 ) -> SwarmResult:
     """Run what is left of a run, as the flow run it was; what had finished is not done again.
 
-    A run that is completed only has its result read, also where it did without instances that
+    A run that is completed only has its result read, and its output written again where its options
+    say `output_to`, also where it did without instances that
     failed: a fork does them anew. So has one that is partial, unless the failed steps are to be
     tried again, or a bound that stopped one is changed.
 
@@ -228,6 +230,7 @@ async def resume(
             options = changed_options(stored, changes)
             if (result := _result(run)) is not None:
                 if not goes_on(result, retry_failed=retry_failed, changes=changes):
+                    await write_output(run, result, options)
                     return result
                 check_not_undone(result)
                 again = steps_to_begin_again(result, retry_failed=retry_failed, changes=changes)

@@ -30,6 +30,7 @@ from ..untrusted.json_text import NoJsonError, read_json
 from .control import current_control
 from .fork import ForkSource, begin_fork, fork_plan
 from .options import SwarmOptions, within_bounds
+from .output import check_output, write_output
 from .parts import begin_part, name_of_part
 from .prefect_io.deployment import settle_options
 from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling
@@ -143,7 +144,7 @@ async def swarm(
         PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         RunLostError: It had begun, and its folder isn't here.
-        StorageError: There is no room for the run.
+        StorageError: There is no room for the run, or its output can't be written.
         ToolsetError: A toolset that a step works with, or that the planner is shown, is not
             available.
     """
@@ -213,8 +214,10 @@ async def _execute(
         cancelled_on_server(current_control(), flow_run_id, taken) as own,
     ):
         control = replace(own, ask_person=asker_of(desk, own), suspended=desk.can_suspend)
+        await control.unless_cancelled(check_output(folder, options))
         run = Run(folder, flow_run_id, objective, plan, options, control)
         result = await traced_run(folder, flow_run_id, objective, options, run.to_result())
+        await control.unless_cancelled(write_output(folder, result, options))
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {visible(result.problem)}", f"See inspect {folder.run_id}.", result

@@ -11,7 +11,13 @@ from ..text import one_line
 from ..untrusted.opening import UnsafeFileError, parts_of
 from .selection import has_wildcard, split_pattern
 
-__all__ = ["STORAGE_FORM", "StoragePath", "is_storage_path", "parse_storage_paths"]
+__all__ = [
+    "STORAGE_FORM",
+    "StoragePath",
+    "is_storage_path",
+    "parse_output_folder",
+    "parse_storage_paths",
+]
 
 
 STORAGE_FORM = "TYPE/NAME:PATH, such as s3-bucket/reports:tonight/"
@@ -77,3 +83,29 @@ def _parsed(text: str) -> StoragePath:
             "Write it from the storage's own folder, without '..' and without a slash before it.",
         ) from None
     return StoragePath(f"{kind}/{name}", path)
+
+
+_IN_OUTPUT = re.compile(r"\{([^{}]*+)\}")
+
+
+def parse_output_folder(text: str, run: str, date: str) -> StoragePath:
+    """Read the folder of a storage that a run's output is written into.
+
+    Args:
+        text: As it is written; `{run}` and `{date}` stand for the other arguments.
+        run: The run's id.
+        date: The day that it was planned for.
+
+    Raises:
+        InputError: It isn't written so, leads out of the storage, or is a pattern.
+    """
+    known = {"run": run, "date": date}
+    if other := next((n for n in _IN_OUTPUT.findall(text) if n not in known), None):
+        raise InputError(
+            f"The output {one_line(text, _SHOWN)} has {{{one_line(other, _SHOWN)}}} in it.",
+            "Only {run} and {date} stand for something.",
+        )
+    folder = _parsed(_IN_OUTPUT.sub(lambda found: known[found[1]], text))
+    if has_wildcard(folder.path):
+        raise InputError(f"The output {folder} is a pattern.", "Name a folder.")
+    return StoragePath(folder.block, folder.path.removesuffix("/"))

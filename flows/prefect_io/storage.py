@@ -1,4 +1,4 @@
-"""Files in Prefect's storage blocks as inputs of a run: fetched, then read as local files are."""
+"""Files in Prefect's storage blocks: inputs of a run, read as local files are, and its output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +18,16 @@ from typing import Any
 from prefect.client.orchestration import get_client
 from prefect.settings import get_current_settings
 
-from ...errors import InputError, ServerError, SwarmError
+from ...errors import InputError, ServerError, StorageError, SwarmError
 from ...inputs.folders import MAX_FOUND
 from ...inputs.reading import FilesRead, read_files, reading_notes
 from ...inputs.selection import path_excludes
 from ...inputs.storage_paths import STORAGE_FORM, StoragePath, parse_storage_paths
 from ...text import one_line, size
 from .schema_flow import ensure_server
-from .storage_process import Wanted
+from .storage_process import Given, Wanted
 
-__all__ = ["FetchBounds", "read_storage", "storage_texts"]
+__all__ = ["FetchBounds", "check_writable", "read_storage", "storage_texts", "write_storage"]
 
 _logger = logging.getLogger("prefect_swarm.inputs")
 _LOOK_S = 0.1
@@ -36,7 +36,7 @@ _WHY = 300
 
 @dataclass(frozen=True, slots=True)
 class FetchBounds:
-    """What fetching may take, of all paths of a run together."""
+    """What fetching, or writing, may take, of all paths of a run together."""
 
     seconds: float = 300.0
     bytes: int = 512 << 20
@@ -101,6 +101,66 @@ def _resolved(path: str) -> Path:
     return Path(path).resolve()
 
 
+async def check_writable(folder: StoragePath, bounds: FetchBounds = FetchBounds()) -> None:
+    """Look whether the storage of a run's output is there; nothing is written.
+
+    Raises:
+        InputError: There is no such block, or it is no storage that can be written to.
+        ServerError: The Prefect server can't be asked for it.
+        StorageError: It was not there in time.
+    """
+    await _give(folder, {}, bounds)
+
+
+async def write_storage(
+    folder: StoragePath, files: Mapping[str, bytes], bounds: FetchBounds = FetchBounds()
+) -> None:
+    """Write files into a folder of a storage, in the place of those that have their paths.
+
+    Args:
+        folder: The folder, without a slash at its end.
+        files: What they hold, by their paths in it.
+        bounds: What it may take.
+
+    Raises:
+        InputError: There is no such block, or it is no storage that can be written to.
+        ServerError: The Prefect server can't be asked for it.
+        StorageError: It can't be written to, or not in time; some of the files may be there.
+    """
+    await _give(folder, files, bounds)
+
+
+async def _give(folder: StoragePath, files: Mapping[str, bytes], bounds: FetchBounds) -> None:
+    await asyncio.to_thread(ensure_server)
+    with tempfile.TemporaryDirectory(prefix="swarm-", ignore_cleanup_errors=True) as made:
+        root = _resolved(made)
+        (root / _FILES).mkdir()
+        given = [Given(folder.block, folder.path, "")]
+        for number, (name, data) in enumerate(files.items()):
+            (source := root / _FILES / str(number)).write_bytes(data)
+            path = f"{folder.path}/{name}" if folder.path else name
+            given.append(Given(folder.block, path, str(source)))
+        place = f"The output {folder}"
+        if not await _worked(root, bounds, _nothing, given=given):
+            raise StorageError(
+                f"{place} was not written within {bounds.seconds:g} s.",
+                "Check that the storage answers.",
+            )
+        if fault := _answer(root / _ANSWER):
+            number = int(fault["number"])
+            path = str(StoragePath(folder.block, given[number].path))
+            if fault["kind"] == "path":
+                raise StorageError(
+                    f"The output {path} can't be written: {_why(fault)}.",
+                    "Check what the block says of the storage.",
+                )
+            raise _error(f"The output {path}", folder.block, fault, bounds)
+
+
+async def _nothing() -> None:
+    pass
+
+
 class _Names:
     """The temporary folder's paths, as people know the files."""
 
@@ -132,20 +192,61 @@ def _target(wanted: StoragePath, root: Path, *, whole: bool = False) -> Path:
 
 async def _fetch(wanted: Sequence[StoragePath], root: Path, bounds: FetchBounds) -> None:
     (root / _FILES).mkdir()
+    named = one_line(", ".join(map(str, wanted)), _WHY)
+    asked = [
+        Wanted(
+            each.block,
+            each.path if each.folder is None else each.folder,
+            each.folder is not None,
+            str(_target(each, root)),
+        )
+        for each in wanted
+    ]
+
+    async def check_fetched() -> None:
+        files, taken = await asyncio.to_thread(_measured, root / _FILES)
+        if files > bounds.files or taken > bounds.bytes:
+            raise InputError(
+                f"The input {named} has more than {bounds.files:,} files or {size(bounds.bytes)}.",
+                "Name a folder in it, or single files.",
+            )
+
+    if not await _worked(root, bounds, check_fetched, wanted=asked):
+        raise InputError(
+            f"The input {named} was not read within {bounds.seconds:g} s.",
+            "Check that the storage answers, or name less of it.",
+        )
+    if fault := _answer(root / _ANSWER):
+        each = wanted[int(fault["number"])]
+        if fault["kind"] == "path":
+            raise InputError(f"The input {each} can't be read: {_why(fault)}.", _how_to_name(each))
+        raise _error(f"The input {each}", each.block, fault, bounds)
+
+
+async def _worked(
+    root: Path,
+    bounds: FetchBounds,
+    look: Callable[[], Awaitable[None]],
+    *,
+    wanted: Sequence[Wanted] = (),
+    given: Sequence[Given] = (),
+) -> bool:
+    """Have a process fetch and write; return whether it ended in time.
+
+    Args:
+        root: A folder of its own.
+        bounds: What it may take.
+        look: Is called meanwhile and at the end; what it raises ends the process.
+        wanted: What is fetched.
+        given: What is written.
+    """
     (root / _SCRATCH).mkdir()
     request = {
         "root": str(root),
         "answer": str(root / _ANSWER),
         "most_bytes": bounds.bytes,
-        "wanted": [
-            Wanted(
-                each.block,
-                each.path if each.folder is None else each.folder,
-                each.folder is not None,
-                str(_target(each, root)),
-            )
-            for each in wanted
-        ],
+        "wanted": wanted,
+        "given": given,
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", f"{__package__}.storage_process"),
@@ -159,13 +260,24 @@ async def _fetch(wanted: Sequence[StoragePath], root: Path, bounds: FetchBounds)
         if process.stdin is None:
             raise InputError("The storage's process has no standard input.")
         process.stdin.write(json.dumps(request).encode() + b"\n")
-        await _watch(process, wanted, root / _FILES, bounds)
+        return await _ended(process, bounds.seconds, look)
     finally:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    if fault := _answer(root / _ANSWER):
-        raise _error(wanted[int(fault["number"])], fault, bounds)
+
+
+async def _ended(process: Process, seconds: float, look: Callable[[], Awaitable[None]]) -> bool:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while True:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _LOOK_S)
+        await look()
+        if process.returncode is not None:
+            return True
+        if loop.time() > until:
+            return False
 
 
 async def _environment(scratch: Path) -> dict[str, str]:
@@ -176,31 +288,6 @@ async def _environment(scratch: Path) -> dict[str, str]:
         leading = {"PREFECT_API_URL": str(client.api_url).rstrip("/")}
     quiet = {"PREFECT_LOGGING_TO_API_ENABLED": "false", "TMPDIR": str(scratch)}
     return {**os.environ, **settings, **leading, **quiet}
-
-
-async def _watch(
-    process: Process, wanted: Sequence[StoragePath], folder: Path, bounds: FetchBounds
-) -> None:
-    """Return when the process has ended; look meanwhile what it has fetched."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + bounds.seconds
-    named = one_line(", ".join(map(str, wanted)), _WHY)
-    while True:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _LOOK_S)
-        files, taken = await asyncio.to_thread(_measured, folder)
-        if files > bounds.files or taken > bounds.bytes:
-            raise InputError(
-                f"The input {named} has more than {bounds.files:,} files or {size(bounds.bytes)}.",
-                "Name a folder in it, or single files.",
-            )
-        if process.returncode is not None:
-            return
-        if loop.time() > until:
-            raise InputError(
-                f"The input {named} was not read within {bounds.seconds:g} s.",
-                "Check that the storage answers, or name less of it.",
-            )
 
 
 def _measured(folder: Path) -> tuple[int, int]:
@@ -221,43 +308,44 @@ def _answer(path: Path) -> Mapping[str, Any]:
         return {"number": 0, "kind": "path", "why": "the process that reads it ended early"}
 
 
-def _error(wanted: StoragePath, fault: Mapping[str, Any], bounds: FetchBounds) -> SwarmError:
-    block, why = wanted.block, one_line(str(fault["why"]), _WHY).rstrip(".")
+def _why(fault: Mapping[str, Any]) -> str:
+    return one_line(str(fault["why"]), _WHY).rstrip(".")
+
+
+def _error(what: str, block: str, fault: Mapping[str, Any], bounds: FetchBounds) -> SwarmError:
+    why = _why(fault)
     match fault["kind"]:
         case "block":
             return InputError(
-                f"The input {wanted}: there is no block {block}.",
+                f"{what}: there is no block {block}.",
                 f"Make it in the Prefect UI, or see `prefect block ls`. The form is "
                 f"{STORAGE_FORM}.",
             )
         case "class":
             return InputError(
-                f"The input {wanted}: the block {block} can't be loaded: {why}.",
+                f"{what}: the block {block} can't be loaded: {why}.",
                 "Install the package that has its type where the run works, such as prefect-aws.",
             )
         case "no storage":
             return InputError(
-                f"The input {wanted}: the block {block} is no storage; {why}.",
+                f"{what}: the block {block} is no storage; {why}.",
                 "Name a storage, such as a local-file-system, remote-file-system or s3-bucket.",
             )
         case "outside":
             return InputError(
-                f"The input {wanted} has a file that would be written elsewhere: {why}.",
+                f"{what} has a file that would be written elsewhere: {why}.",
                 "Rename it in the storage.",
             )
         case "large":
             return InputError(
-                f"The input {wanted} is too large: {why}. {size(bounds.bytes)} are fetched at "
-                "most.",
+                f"{what} is too large: {why}. {size(bounds.bytes)} are fetched at most.",
                 "Name less of it.",
             )
-        case "server":
+        case _:
             return ServerError(
-                f"The input {wanted}: the Prefect server can't be asked for {block}: {why}.",
+                f"{what}: the Prefect server can't be asked for {block}: {why}.",
                 "Try again once it answers.",
             )
-        case _:
-            return InputError(f"The input {wanted} can't be read: {why}.", _how_to_name(wanted))
 
 
 def _how_to_name(wanted: StoragePath) -> str:

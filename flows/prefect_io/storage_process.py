@@ -1,9 +1,9 @@
-"""Fetches what a run reads of storage blocks, in a process of its own.
+"""Fetches what a run reads of storage blocks and writes what it made, in a process of its own.
 
-`python -m prefect_swarm.flows.prefect_io.storage_process` reads a line of JSON, a `Wanted`. A
-storage may hang, hold more than anybody expected, or name its files so that they lead elsewhere: a
-process can be ended and bounded whatever library it is in. It ends when its standard input is
-closed, so it outlives nobody.
+`python -m prefect_swarm.flows.prefect_io.storage_process` reads a line of JSON that says what, as
+`Wanted` and `Given`. A storage may hang, hold more than anybody expected, or name its files so that
+they lead elsewhere: a process can be ended and bounded whatever library it is in. It ends when its
+standard input is closed, so it outlives nobody.
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ from typing import Any, Literal, NamedTuple, cast
 from ...untrusted.folder import UntrustedFolder
 from ...untrusted.opening import UnsafeFileError
 
-__all__ = ["OutsideError", "UnfetchedError", "Wanted", "fetch", "serve", "writing_only_below"]
+__all__ = [
+    "Given",
+    "OutsideError",
+    "UnfetchedError",
+    "Wanted",
+    "fetch",
+    "give",
+    "serve",
+    "writing_only_below",
+]
 
 FaultKind = Literal["block", "class", "no storage", "path", "outside", "large", "server"]
 
@@ -59,8 +68,23 @@ class Wanted(NamedTuple):
     target: str
 
 
+class Given(NamedTuple):
+    """What is written.
+
+    Attributes:
+        block: The block's type and name.
+        path: The file in the storage.
+        source: The file that it is a copy of; "" where nothing is written: it is only looked
+            whether that can be.
+    """
+
+    block: str
+    path: str
+    source: str
+
+
 class UnfetchedError(Exception):
-    """Something isn't fetched, and why."""
+    """Something isn't fetched or written, and why."""
 
     def __init__(self, kind: FaultKind, why: str) -> None:
         super().__init__(why)
@@ -154,6 +178,29 @@ async def fetch(block: object, wanted: Wanted, root: Path) -> None:
         raise UnfetchedError("large" if is_large else "path", why) from None
 
 
+async def give(block: object, given: Given) -> None:
+    """Write a file into a storage, in the place of one that has its path.
+
+    Raises:
+        UnfetchedError: The block is no storage that can be written to, or it can't be had.
+    """
+    from prefect.filesystems import WritableDeploymentStorage, WritableFileSystem
+
+    # Some of Prefect's own say the one where they have both.
+    if not isinstance(block, (WritableFileSystem, WritableDeploymentStorage)) or not hasattr(
+        block, "write_path"
+    ):
+        raise UnfetchedError("no storage", f"it is of the type {type(block).__name__}")
+    if not given.source:
+        return
+    target: Any = block
+    try:
+        data = await asyncio.to_thread(Path(given.source).read_bytes)
+        await _awaited(target.write_path(given.path, data))
+    except Exception as error:  # noqa: BLE001 - each library has types of its own
+        raise UnfetchedError("path", str(error) or type(error).__name__) from None
+
+
 async def _folder_from(block: Any, wanted: Wanted) -> None:
     from prefect.blocks.abstract import ObjectStorageBlock
 
@@ -187,28 +234,32 @@ async def _load(reference: str) -> Any:
         raise UnfetchedError("server", str(error)) from None
 
 
-async def _fetch_all(request: dict[str, Any]) -> dict[str, Any]:
+async def _do_all(request: dict[str, Any]) -> dict[str, Any]:
     root, blocks = Path(request["root"]), dict[str, Any]()
-    for number, fields in enumerate(request["wanted"]):
-        wanted = Wanted(*fields)
+    wanted = [Wanted(*fields) for fields in request["wanted"]]
+    given = [Given(*fields) for fields in request["given"]]
+    for number, each in enumerate([*wanted, *given]):
         try:
-            if wanted.block not in blocks:
-                blocks[wanted.block] = await _load(wanted.block)
-            await fetch(blocks[wanted.block], wanted, root)
+            if each.block not in blocks:
+                blocks[each.block] = await _load(each.block)
+            if isinstance(each, Wanted):
+                await fetch(blocks[each.block], each, root)
+            else:
+                await give(blocks[each.block], each)
         except UnfetchedError as fault:
             return {"number": number, "kind": fault.kind, "why": str(fault)}
     return {}
 
 
 def serve() -> None:
-    """Fetch what the first line of standard input says, and write how it went."""
+    """Do what the first line of standard input says, and write how it went."""
     request: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     limits = (("RLIMIT_AS", _MEMORY_BYTES), ("RLIMIT_FSIZE", request["most_bytes"]))
     for name, most in limits:
         with suppress(OSError, ValueError):
             resource.setrlimit(getattr(resource, name), (most, most))
-    answer = asyncio.run(_fetch_all(request))
+    answer = asyncio.run(_do_all(request))
     Path(request["answer"]).write_text(json.dumps(answer))
     # A thread of a library may still be waiting for its storage.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""`--file` and `--each` take files of storage blocks."""
+"""`--file` and `--each` take files of storage blocks, and `--output` writes into one."""
 
 from __future__ import annotations
 
@@ -56,3 +56,12 @@ def test_what_cannot_be_read_ends_the_command_before_anything_runs(invoke: Invok
     result = invoke("run", "Sum it up", "--file", "local-file-system/nobody-s:may/")
     assert result.exit_code == 2
     assert "there is no block local-file-system/nobody-s" in result.stderr
+
+
+def test_the_output_may_be_a_folder_of_a_storage(tmp_path: Path, invoke: Invoke) -> None:
+    each = ("--template", "Write {item}", "--items", "-", "--output", f"{BILLS}:out/{{run}}")
+    with scripted(Script(lambda _: "Done.")):
+        result = invoke("run", *each, "--no-memory", "--json", stdin="a\nb\n")
+    assert result.exit_code == 0, result.stderr
+    folder = tmp_path / "storage" / "out" / json.loads(result.stdout)["run_id"]
+    assert (folder / "answer.md").is_file()

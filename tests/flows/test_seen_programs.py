@@ -9,11 +9,11 @@ import pytest
 from flow_runs import pages, run, task_runs
 from prefect_swarm.cli.app import app
 from prefect_swarm.cli.fork import print_difference
-from prefect_swarm.cli.terminal.files import artifact_files
 from prefect_swarm.cli.terminal.screens import PlainScreen
 from prefect_swarm.cli.terminal.summary import print_summary
 from prefect_swarm.flows.fork import compared_run
 from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.report.output_files import artifact_files
 from prefect_swarm.report.page import RunView
 from prefect_swarm.report.run_html import report_html
 from prefect_swarm.report.stored_view import view_of

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 from prefect_swarm.errors import InputError
 from prefect_swarm.inputs.reading import FilesRead, joined_reads, split_inputs, split_paths
-from prefect_swarm.inputs.storage_paths import StoragePath, is_storage_path, parse_storage_paths
+from prefect_swarm.inputs.storage_paths import (
+    StoragePath,
+    is_storage_path,
+    parse_output_folder,
+    parse_storage_paths,
+)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +83,15 @@ def test_two_reads_are_one_if_no_name_is_in_both() -> None:
     assert joined_reads(first, second) == FilesRead({"a": "x", "b": "y"}, "Left out 1.", ("v",))
     with pytest.raises(InputError, match="given twice"):
         joined_reads(first, first)
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("s3-bucket/out:", ""),
+        ("s3-bucket/out:a/b/", "a/b"),
+        ("s3-bucket/out:{date}/{run}-{run}", "2026-11-28/r1-r1"),
+    ],
+)
+def test_the_folder_of_an_output_has_the_run_and_the_date_in_it(written: str, path: str) -> None:
+    assert parse_output_folder(written, "r1", "2026-11-28") == StoragePath("s3-bucket/out", path)

@@ -13,8 +13,13 @@ from typing import Any
 import pytest
 from prefect.blocks.system import Secret
 from prefect.filesystems import LocalFileSystem, ReadableDeploymentStorage, RemoteFileSystem
-from prefect_swarm.errors import InputError
-from prefect_swarm.flows.prefect_io.storage import FetchBounds, read_storage
+from prefect_swarm.errors import InputError, StorageError
+from prefect_swarm.flows.prefect_io.storage import (
+    FetchBounds,
+    check_writable,
+    read_storage,
+    write_storage,
+)
 from prefect_swarm.flows.prefect_io.storage_process import (
     UnfetchedError,
     Wanted,
@@ -22,6 +27,7 @@ from prefect_swarm.flows.prefect_io.storage_process import (
     writing_only_below,
 )
 from prefect_swarm.inputs.reading import FilesRead
+from prefect_swarm.inputs.storage_paths import StoragePath
 from pydantic import SecretStr
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -202,3 +208,32 @@ def test_nothing_else_changes_outside_of_the_folder_either(tmp_path: Path) -> No
         assert kept.read_text() == ""
         (root / "own").write_text("x")
     kept.write_text("free again")
+
+
+def test_files_are_written_into_a_folder_of_a_storage(reports: Path, scratch: Path) -> None:
+    place = StoragePath(REPORTS, "out")
+    asyncio.run(check_writable(place))
+    assert not (reports / "out").exists()
+    asyncio.run(write_storage(place, {"a.md": b"a", "in/b.bin": b"\x00\xff"}))
+    assert (reports / "out" / "a.md").read_bytes() == b"a"
+    assert (reports / "out" / "in" / "b.bin").read_bytes() == b"\x00\xff"
+    asyncio.run(write_storage(StoragePath(REPORTS, ""), {"a.md": b"b"}))
+    assert (reports / "a.md").read_bytes() == b"b"
+
+
+def test_what_is_no_storage_is_not_written_to() -> None:
+    word: Any = Secret(value=SecretStr("x"))
+    word.save("word", overwrite=True)
+    with pytest.raises(InputError, match="the block secret/word is no storage"):
+        asyncio.run(check_writable(StoragePath("secret/word", "x")))
+
+
+@pytest.mark.usefixtures("scratch")
+def test_a_storage_that_hangs_while_it_is_written_to_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings = {"host": "127.0.0.1", "port": silent.getsockname()[1], "timeout": 3600}
+        block: Any = RemoteFileSystem(basepath="ftp://127.0.0.1/", settings=settings)
+        block.save("silent", overwrite=True)
+        place = StoragePath("remote-file-system/silent", "x")
+        with pytest.raises(StorageError, match="x was not written within 6 s"):
+            asyncio.run(write_storage(place, {"a": b"a"}, FetchBounds(seconds=6)))

@@ -10,8 +10,9 @@ import pytest
 from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.cli.terminal.files import artifact_files, extra_files, write_folder
+from prefect_swarm.cli.terminal.files import write_folder
 from prefect_swarm.plan.output import OutputKind
+from prefect_swarm.report.output_files import artifact_files, extra_files
 from prefect_swarm.store.result import Cost, Metrics, Planning, SwarmResult
 from prefect_swarm.store.step import StepState
 
@@ -130,9 +131,9 @@ def test_files_that_a_step_left_lie_in_a_folder_of_their_own(tmp_path: Path) -> 
     result = result_of("files", "x")
     made = extra_files(result.steps, {"S1": {"in/plot.png": b"\x89PNG"}, "S9": {"x": b""}})
     assert made == {"S1-tax-expert-files/in/plot.png": b"\x89PNG"}
-    write_folder(tmp_path, {"answer.md": "x"} | made, "r")
+    write_folder(tmp_path, {"answer.md": b"x"} | made, "r")
     assert (tmp_path / "S1-tax-expert-files/in/plot.png").read_bytes() == b"\x89PNG"
-    assert (tmp_path / "answer.md").read_bytes() == b"x\n"
+    assert (tmp_path / "answer.md").read_bytes() == b"x"
 
 
 @given(st.text(max_size=80), st.text(max_size=200), st.sampled_from(["text", "files", "shell"]))
