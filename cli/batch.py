@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from ..errors import ExitCode, InputError
 from ..files import read_text
@@ -20,10 +21,13 @@ from ..flows.options import SwarmOptions
 from ..flows.prefect_io.temporary_server import Server, prefect_server
 from ..flows.readings import REPEATED_TOKENS, input_tokens, input_words
 from ..inputs.reading import reading_notes
+from ..metrics.clock import run_time
 from ..models.names import FREE, price_of_name
+from ..report.batch_board import batch_words
 from ..store.losses import lost_of, lost_words
 from ..store.result import SwarmResult
 from ..text import dollars, one_line, plural
+from .process import spinner_name
 from .source import Exclude, Files, check_models, read_named_files, with_excluded
 from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
@@ -31,10 +35,11 @@ from .terminal.session import say, waiting
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine
     from ..flows.batch_files import PrintedOutput
+    from ..report.batch_board import BatchBoard
 
 __all__ = ["batch"]
 
-_Run = Callable[[Iterable[str], SwarmOptions, int, "PrintedOutput"], "AsyncGenerator[BatchLine]"]
+_Run = Callable[..., "AsyncGenerator[BatchLine]"]
 _PASSED_OVER = "{} passed over: completed in the output. With --again they are done once more."
 
 
@@ -89,7 +94,7 @@ def batch(
             "Set PREFECT_API_URL to its address.",
         )
     with waiting("Starting"):
-        from ..flows.batch import run_batch
+        from ..flows.batch_run import run_batch
 
         server.wait()
     run: _Run = partial(run_batch, shared=shared)
@@ -137,13 +142,12 @@ async def _each(
             ):
                 if count := len(output.passed_over):
                     say(_PASSED_OVER.format(plural(count, "line")))
-                stream = run(lines, options, concurrency, output)
-                async with aclosing(stream):
-                    async for line in stream:
-                        output.add(line)
-                        ended[_status(line)] += 1
-                        if line.key not in output.passed_over:
-                            say(_line_text(line))
+                with _shown(output.passed_over) as listener:
+                    stream = run(lines, options, concurrency, output, listener=listener)
+                    async with aclosing(stream):
+                        async for line in stream:
+                            output.add(line)
+                            ended[_status(line)] += 1
                 output.finish()
         except TerminationSignal:
             # A flow run took the signal before it was under way.
@@ -155,6 +159,24 @@ async def _each(
             "Start it again with the same output: it goes on with the lines that are left.",
         )
     return ended
+
+
+@contextmanager
+def _shown(
+    passed_over: Collection[str],
+) -> Generator[Callable[[BatchBoard, BatchLine | None], None]]:
+    """Yield what writes a line for each that has ended and, on a terminal, how far the batch is."""
+    console = Console(stderr=True, markup=False, emoji=False)
+    status = console.status("", spinner=spinner_name()) if sys.stderr.isatty() else None
+
+    def show(board: BatchBoard, ended: BatchLine | None) -> None:
+        if ended is not None and ended.key not in passed_over:
+            say(_line_text(ended))
+        if status is not None:
+            status.update(batch_words(board, run_time()))
+
+    with status or nullcontext():
+        yield show
 
 
 _NOT_WHOLE = "completed with something missing"
@@ -186,8 +208,8 @@ def _read(path: Path) -> list[str]:
 def _opened(
     path: Path | None, lines: list[str], options: SwarmOptions, *, again: bool
 ) -> AbstractContextManager[PrintedOutput]:
-    from ..flows.batch import lines_by_key
     from ..flows.batch_files import PrintedOutput, batch_output
+    from ..flows.batch_run import lines_by_key
 
     if path is None:
         return nullcontext(PrintedOutput(sys.stdout))

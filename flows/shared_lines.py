@@ -21,7 +21,7 @@ from prefect.states import Pending, to_state_create
 from ..errors import InputError, RunAliveError
 from ..store.result import RunFailedError, SwarmResult
 from ..store.runs import open_run, store_address
-from .batch_files import BatchJob
+from .batch_line import BatchJob
 from .prefect_io.schema_flow import ensure_server, refused_in_short
 from .swarm import swarm
 

@@ -69,7 +69,7 @@ def fitted_rows(header: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[t
 def _cut(text: Text, width: int) -> Text:
     words = one_line(words_of((text,)), width)
     match text:
-        case Ref() | Strong():
+        case Ref() | Strong() | WebLink():
             return replace(text, text=words)
         case _:
             return words

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName
+from prefect.client.schemas.objects import Artifact
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.batch import BatchLine, run_batch, swarm_batch
-from prefect_swarm.flows.batch_files import read_line
+from prefect_swarm.flows.batch import swarm_batch
+from prefect_swarm.flows.batch_files import BatchLine
+from prefect_swarm.flows.batch_line import read_line
+from prefect_swarm.flows.batch_run import in_time, run_batch
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.program import ForEach
+from prefect_swarm.report.batch_board import BatchBoard, LineStatus
 from prefect_swarm.store.events import RunEvent
 from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
@@ -79,6 +86,11 @@ def test_a_lines_options_go_before_the_batchs() -> None:
         ('{"objective": "  "}', "The objective is empty."),
         ('{"objective": "x", "plna": {}}', "plna: Extra inputs"),
         ('{"objective": "x", "options": []}', '"options" is a list.'),
+        ('{"objective": "x", "priority": "high"}', "\"priority\" got 'high'. Give a whole number"),
+        ('{"objective": "x", "priority": 1.5}', '"priority" got 1.5.'),
+        ('{"objective": "x", "deadline": "soon"}', "\"deadline\" got 'soon'. Write a time with"),
+        ('{"objective": "x", "deadline": "2026-12-24T18:00:00"}', "a time with its zone"),
+        ('{"objective": "x", "deadline": 5}', '"deadline" is a number.'),
         ('{"objective": "x", "options": {"max_steps": 0}}', "max_steps"),
         ('{"objective": "x", "plan": {"objective": "y"}}', "steps: Field required"),
         (json.dumps(_plan(gates=["nonesuch"])), "unknown gate 'nonesuch'"),
@@ -177,9 +189,71 @@ def test_a_cancelled_batch_starts_nothing_more(greeter: Greeter) -> None:
     assert len(greeter.asked) <= 1
 
 
+def urgent(prompt: str, **urgency: Any) -> str:
+    return json.dumps({"plan": _plan(prompt), "objective": "Be polite", **urgency})
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home")
+def test_lines_begin_by_priority_and_deadline_and_end_in_the_files_order(greeter: Greeter) -> None:
+    lines = [
+        urgent("d"),
+        urgent("c", deadline="2100-01-02T00:00:00+01:00"),
+        urgent("b", deadline="2100-01-01T23:30:00+02:00"),
+        urgent("a", priority=1),
+        urgent("e", priority=-1, deadline="2100-01-01T00:00:00Z"),
+        json.dumps({**_plan("f"), "priority": -2}),
+    ]
+    ended = _ended(lines)
+    assert [prompt[-1] for prompt in greeter.asked] == [*"abcdef"]
+    assert [line.number for line in ended] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home")
+def test_a_line_whose_deadline_is_over_is_not_begun(greeter: Greeter) -> None:
+    late, other = _ended([urgent("late", deadline="2020-01-01T00:00:00Z"), urgent("other")])
+    assert "The line's deadline, 2020-01-01T00:00:00+00:00, was over" in late.error
+    assert other.error == ""
+    assert len(greeter.asked) == 1
+
+
+def test_a_line_has_no_more_seconds_than_there_are_until_its_deadline() -> None:
+    deadline = datetime.fromtimestamp(1000, UTC)
+    assert in_time(OPTIONS, deadline, 900.0).timeout_s == 100
+    bounded = OPTIONS.model_copy(update={"timeout_s": 30.0})
+    assert in_time(bounded, deadline, 900.0).timeout_s == 30
+    assert in_time(OPTIONS, deadline, 900.0, taken_s=50.0).timeout_s == 150
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home")
+def test_a_listener_is_told_when_a_line_begins_and_ends(greeter: Greeter) -> None:
+    told: list[tuple[dict[LineStatus, int], int]] = []
+
+    def note(board: BatchBoard, ended: BatchLine | None) -> None:
+        told.append((dict(board.counts), 0 if ended is None else ended.number))
+
+    async def run() -> None:
+        stream = run_batch([urgent("wait"), urgent("last")], OPTIONS, 2, listener=note)
+        assert [line.number async for line in stream] == [1, 2]
+
+    asyncio.run(run())
+    assert ({"running": 2}, 0) in told
+    assert {number for _, number in told} == {0, 1, 2}
+    assert told[-1][0] == {"completed": 2}
+
+
 def test_a_concurrency_of_nothing_is_refused() -> None:
     with pytest.raises(InputError, match="concurrency of 0"):
         _ended(['"x"'], concurrency=0)
+
+
+def pages_of_batch(input_path: str) -> list[Artifact]:
+    async def read() -> list[Artifact]:
+        async with get_client() as client:
+            named = FlowRunFilter(name=FlowRunFilterName(any_=[f"batch {input_path}"]))
+            artifacts = await client.read_artifacts(flow_run_filter=named)
+            return [each for each in artifacts if (each.key or "").startswith("swarm-batch-")]
+
+    return asyncio.run(read())
 
 
 @pytest.mark.usefixtures("prefect_server", "swarm_home", "greeter")
@@ -188,6 +262,14 @@ class TestTheFlow:
         source = folder / "in.jsonl"
         source.write_text(text, encoding="utf-8")
         return asyncio.run(swarm_batch(str(source), str(folder / "new" / "out.jsonl"), OPTIONS))
+
+    def test_its_page_says_how_far_it_is_and_what_went_wrong(self, tmp_path: Path) -> None:
+        self.run(tmp_path, f"{json.dumps(_plan())}\nnonsense\n")
+        [page] = pages_of_batch(str(tmp_path / "in.jsonl"))
+        assert page.description == "2 of 2 lines: 1 completed, 1 failed"
+        text = str(page.data)
+        assert "| 2 | failed | The line is not JSON" in text
+        assert "/runs/flow-run/" in text
 
     def test_it_writes_a_line_for_each(self, tmp_path: Path) -> None:
         text = json.dumps(_plan("greet \u2028 them"), ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prefect_swarm.flows.batch_files import line_keys
+from prefect_swarm.flows.batch_line import line_keys
 from prefect_swarm.flows.options import SwarmOptions
 
 OPTIONS = SwarmOptions(model="test")
@@ -39,3 +39,9 @@ def test_what_every_line_is_given_is_in_its_key() -> None:
 
 def test_what_is_no_json_has_a_key_too() -> None:
     assert len({*line_keys(["{", "[" * 100_000, "\ud800"], OPTIONS)}) == 3
+
+
+def test_when_a_line_is_to_be_run_does_not_matter() -> None:
+    (before,) = line_keys(['{"objective": "a"}'], OPTIONS)
+    urgent = '{"priority": 3, "objective": "a", "deadline": "2026-12-24T18:00:00Z"}'
+    assert line_keys([urgent], OPTIONS) == [before]

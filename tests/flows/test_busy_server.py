@@ -6,7 +6,7 @@ import httpx
 import pytest
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect_swarm.errors import ServerError
-from prefect_swarm.flows.batch import is_passing
+from prefect_swarm.flows.batch_run import is_passing
 from prefect_swarm.flows.prefect_io.schema_flow import refused_in_short
 
 pytestmark = pytest.mark.anyio

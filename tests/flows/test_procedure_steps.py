@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm import override_models
-from prefect_swarm.flows.batch_files import read_line
+from prefect_swarm.flows.batch_line import read_line
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm

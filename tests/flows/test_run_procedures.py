@@ -15,7 +15,7 @@ from prefect.deployments import run_deployment
 from prefect.flow_engine import run_flow_async
 from prefect_swarm import override_models
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.batch_files import read_line
+from prefect_swarm.flows.batch_line import read_line
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm

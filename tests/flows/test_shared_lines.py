@@ -11,9 +11,9 @@ from flow_runs import plan_of
 from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import Abort
 from prefect_swarm.errors import RunAliveError
-from prefect_swarm.flows import batch
-from prefect_swarm.flows.batch import run_batch
-from prefect_swarm.flows.batch_files import BatchJob, read_line
+from prefect_swarm.flows import batch_run
+from prefect_swarm.flows.batch_line import BatchJob, read_line
+from prefect_swarm.flows.batch_run import run_batch
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.shared_lines import SharedLine
 from prefect_swarm.store.result import SwarmResult
@@ -50,7 +50,7 @@ def test_who_was_slow_to_begin_what_it_created_waits_for_the_machine_that_took_i
 def test_a_line_whose_run_another_process_executes_ends_with_that_and_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole, calls = batch.run_job, list[str]()
+    whole, calls = batch_run.run_job, list[str]()
 
     async def run_job(job: BatchJob, before: str, begin: object) -> SwarmResult:
         calls.append(job.objective)
@@ -58,7 +58,7 @@ def test_a_line_whose_run_another_process_executes_ends_with_that_and_others_go_
             raise Abort(ALIVE)
         return await whole(job, before=before, begin=begin)  # pyright: ignore
 
-    monkeypatch.setattr(batch, "run_job", run_job)
+    monkeypatch.setattr(batch_run, "run_job", run_job)
 
     async def ends() -> list[str]:
         return [line.error async for line in run_batch([a_line(), a_line()], OPTIONS)]

@@ -25,7 +25,7 @@ from prefect.settings import (
 from prefect.states import AwaitingRetry, Pending
 from prefect_swarm import SwarmOptions, swarm_batch
 from prefect_swarm.errors import InputError, RunLostError
-from prefect_swarm.flows import batch as patience
+from prefect_swarm.flows import batch_run as patience
 from prefect_swarm.flows.batch import BatchSummary
 from prefect_swarm.flows.batch_files import batch_output
 from pydantic_ai.exceptions import ModelHTTPError

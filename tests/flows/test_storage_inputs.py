@@ -13,8 +13,9 @@ from office_files import book_of
 from prefect.filesystems import LocalFileSystem
 from prefect_swarm import SwarmOptions, SwarmResult, resume, swarm, swarm_flow
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.batch import BatchLine, run_batch
-from prefect_swarm.flows.batch_files import read_line
+from prefect_swarm.flows.batch_files import BatchLine
+from prefect_swarm.flows.batch_line import read_line
+from prefect_swarm.flows.batch_run import run_batch
 from prefect_swarm.flows.shared_lines import line_parameters
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError

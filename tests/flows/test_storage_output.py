@@ -14,7 +14,7 @@ from flow_runs import plan_of
 from prefect.filesystems import LocalFileSystem
 from prefect_swarm import SwarmOptions, SwarmResult, resume, swarm_flow
 from prefect_swarm.errors import InputError, StorageError
-from prefect_swarm.flows.batch import run_batch
+from prefect_swarm.flows.batch_run import run_batch
 from prefect_swarm.store.result import RunFailedError
 from prefect_swarm.store.runs import stored_runs
 from pydantic_ai.exceptions import ModelHTTPError

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.flows.answer_type import answer_problem
-from prefect_swarm.flows.batch_files import read_line
+from prefect_swarm.flows.batch_line import read_line
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.toolsets.mcp.configuration import read_servers
