@@ -28,7 +28,7 @@ from prefect_swarm.store.attempt import Attempt, ToolCall
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.layout import picture_stem
 from prefect_swarm.store.step import StepState
-from report_views import step, view_of_steps
+from report_views import pictured_view, step, view_of_steps
 
 RED, BLUE = picture_bytes(), picture_bytes("JPEG", colour="blue")
 
@@ -153,24 +153,16 @@ def test_however_many_pictures_there_are_they_stay_within_the_bounds(
 
 
 def test_pages_have_the_pictures_and_the_names_of_the_others() -> None:
-    small = Picture("image/png", 40, 20, RED)
-    shown = step(
-        "S1",
-        "Analyst",
-        pictures=(
-            StepPicture("one.png", "a file that it left", "here", small),
-            StepPicture("two.png", "returned by look", "/there", why="its file is gone"),
-        ),
-    )
-    view = masked(view_of_steps(shown))
+    view = masked(pictured_view())
     page = next(page for page in pages_of(view) if page.name == "S1")
     text = page_markdown(page, lambda _: "")
-    assert "## Pictures\n\n![one.png](data:image/png;base64,iVBOR" in text
-    assert "one.png, a file that it left, 40 × 20 pixels" in text
-    assert "two.png, returned by look, is not drawn: its file is gone. It is in /there." in text
+    assert "## Pictures\n\n![plot.png](data:image/png;base64,iVBOR" in text
+    assert "plot.png, a file that it left, 1,200 × 20 pixels" in text
+    other = "gone.png, returned by look, is not drawn: its file is gone. It is in /runs/gone.png."
+    assert other in text
     document = report_html(view, pages_of(view))
     assert '<img src="data:image/png;base64,iVBOR' in document
-    assert "two.png, returned by look, is not drawn" in document
+    assert other in document
 
 
 def test_a_name_has_no_power_over_a_page() -> None:
