@@ -4,136 +4,96 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
-from deployments import prefect_command, run_worker, start_deployment
-from prefect import flow
+from deployments import prefect_command, run_worker
+from docs_pages import blocks, page_path
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import State
-from prefect.deployments.runner import EntrypointType
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
+from prefect.client.schemas.objects import FlowRun
 from prefect.filesystems import LocalFileSystem
 from prefect.settings import get_current_settings
-from prefect_swarm import SwarmResult, swarm_flow
-from prefect_swarm.errors import InputError
 from provider_runs import serving
 from provider_server import ProviderServer, Reply
-from pydantic import BaseModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server", "swarm_home")]
 
-
-class Verdict(BaseModel):
-    """What the deployed run is asked for."""
-
-    winner: str
-    reasons: list[str]
-
-
-ANSWER = '{"winner": "tea", "reasons": ["It wakes you.", "It is cheaper."]}'
-PLAN: dict[str, Any] = {
-    "objective": "Compare tea and coffee",
-    "agents": [{"name": "Taster", "system_prompt": "You taste."}],
-    "steps": [{"id": "S1", "agent": "Taster", "prompt": "Taste both."}],
-}
+PAGE = page_path("how-to/nested.md").read_text("utf-8")
 LATER = """
 import asyncio, sys
 from uuid import UUID
 from prefect.client.orchestration import get_client
 from prefect_swarm import SwarmResult
-from pydantic import BaseModel
-
-class Verdict(BaseModel):
-    winner: str
-    reasons: list[str]
 
 async def main():
     async with get_client() as client:
         flow_run = await client.read_flow_run(UUID(sys.argv[1]))
     result = SwarmResult.model_validate(await flow_run.state.aresult())
-    print(result.output_as(Verdict).winner)
+    print(result.output_as(dict[str, str])["winner"])
 
 asyncio.run(main())
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with serving(lambda _: Reply(ANSWER)) as server:
+    with serving(lambda _: Reply('{"winner": "tea"}')) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_MODEL", server.name())
+        monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_MEMORY", "false")
         yield server
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> str:
-    """A storage block, as two machines would both reach it; its name."""
+def results(tmp_path: Path) -> Path:
+    """What a storage block names, as two machines would both reach it."""
     block: Any = LocalFileSystem(basepath=str(tmp_path / "results"))
     block.save("results", overwrite=True)
-    return "local-file-system/results"
+    return tmp_path / "results"
 
 
-async def _deploy(provider: ProviderServer) -> None:
-    options = {
-        "model": provider.name(),
-        "memory": False,
-        "answer_schema": Verdict.model_json_schema(),
-    }
-    deployment = await swarm_flow.ato_deployment(
-        "verdicts",
-        parameters={"options": options},
-        work_pool_name="swarm",
-        entrypoint_type=EntrypointType.MODULE_PATH,
-    )
-    await deployment.aapply()
-
-
-async def _state_of(flow_run_id: UUID) -> State[Any]:
+async def _runs() -> list[FlowRun]:
+    only = DeploymentFilter(name=DeploymentFilterName(any_=["verdicts"]))
     async with get_client() as client:
-        state = (await client.read_flow_run(flow_run_id)).state
-    assert state is not None
-    return state
+        return await client.read_flow_runs(deployment_filter=only)
 
 
-@flow
-async def judge(flow_run_id: UUID) -> str:
-    """Take what the deployment's run came to."""
-    state = await _state_of(flow_run_id)
-    result = SwarmResult.model_validate(await state.aresult())
-    verdict = result.output_as(Verdict)
-    with pytest.raises(InputError, match=r"type int: .*valid integer"):
-        result.output_as(int)
-    return f"{verdict.winner}: {verdict.reasons[1]}"
-
-
-def test_another_flow_takes_the_answer_of_a_deployments_run_as_its_type(
-    provider: ProviderServer, results: str, tmp_path: Path
+def test_the_flow_of_the_page_takes_the_answer_of_a_deployments_run_as_its_type(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prefect_command("work-pool", "create", "swarm", "--type", "process", "--overwrite")
-    asyncio.run(_deploy(provider))
-    where = {"PREFECT_DEFAULT_RESULT_STORAGE_BLOCK": results}
-    run = start_deployment(
-        "swarm/verdicts", {"objective": PLAN["objective"], "plan": PLAN}, {"env": where}
-    )
-    run_worker()
-    state = asyncio.run(_state_of(run))
-    assert state.name == "Completed", state
-    assert list((tmp_path / "results").iterdir())
-    assert asyncio.run(judge(run)) == "tea: It is cheaper."
+    (deploying,) = blocks(PAGE, "sh")
+    deploying = deploying.replace("s3-bucket/results", "local-file-system/results")
+    prefect_command(*shlex.split(deploying.replace("\\\n", ""))[2:])
+    (program,) = (block for block in blocks(PAGE, "python") if "run_deployment" in block)
+    code = compile(program, "docs/how-to/nested.md", "exec")
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(copy_context().run, exec, code, {"__name__": "program"})
+        while not done.done() and not asyncio.run(_runs()):
+            pass
+        run_worker()
+        done.result()
+    assert capsys.readouterr().out == "tea\n"
+    assert list(results.iterdir())
+
     # A process that has neither the run's folder nor the settings of the one that did it.
-    api = get_current_settings().api.url
+    (run,) = asyncio.run(_runs())
     elsewhere = {
         **os.environ,
-        "PREFECT_API_URL": str(api),
+        "PREFECT_API_URL": str(get_current_settings().api.url),
         "PREFECT_HOME": str(tmp_path / "prefect"),
         "PREFECT_INTEGRATIONS_SWARM_HOME": str(tmp_path / "nowhere"),
     }
     later = subprocess.run(
-        [sys.executable, "-c", LATER, str(run)],
+        [sys.executable, "-c", LATER, str(run.id)],
         env=elsewhere,
         capture_output=True,
         text=True,
