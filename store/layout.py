@@ -128,9 +128,9 @@ def name_of(what: Kept, key: str = "") -> str:
             return f"{SINGLE[what]}-{key}.json" if key else f"{SINGLE[what]}.json"
 
 
-def picture_stem(data: bytes) -> str:
+def picture_stem(picture: bytes) -> str:
     """Return the name of a picture, which tells what it holds, without the ending of its kind."""
-    return f"{PICTURE}{hashlib.sha256(data).hexdigest()[:16]}"
+    return f"{PICTURE}{hashlib.sha256(picture).hexdigest()[:16]}"
 
 
 def _plain(key: str) -> str:

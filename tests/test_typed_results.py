@@ -22,11 +22,15 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.filesystems import LocalFileSystem
 from prefect.settings import get_current_settings
 from provider_runs import serving
-from provider_server import ProviderServer, Reply
+from provider_server import Asked, ProviderServer, Reply
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server", "swarm_home")]
 
 PAGE = page_path("how-to/nested.md").read_text("utf-8")
+PLAN: dict[str, Any] = {
+    "create_subagent": [{"name": "Taster", "system_prompt": "You taste."}],
+    "assign_task": [{"agent": "Taster", "prompt": "Taste both.", "depends_on": []}],
+}
 LATER = """
 import asyncio, sys
 from uuid import UUID
@@ -45,7 +49,10 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    with serving(lambda _: Reply('{"winner": "tea"}')) as server:
+    def reply(asked: Asked) -> Reply:
+        return Reply(tool_args=PLAN) if "tools" in asked.body else Reply('{"winner": "tea"}')
+
+    with serving(reply) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_MODEL", server.name())
         monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_MEMORY", "false")
