@@ -316,7 +316,7 @@ def test_an_answer_of_another_type_is_an_error_that_says_what_to_do(
     assert raised.value.fix.endswith("as its option answer_schema.")
 
 
-def test_a_result_without_an_answer_says_why() -> None:
+def test_a_result_without_an_answer_can_not_be_taken_as_a_type() -> None:
     failed = swarm_result("").model_copy(update={"status": "partial", "problem": "S1 failed."})
     with pytest.raises(InputError, match=f"{failed.run_id} is partial and has no answer: S1 f"):
         failed.output_as(Invoice)
