@@ -5,18 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import islice
 
 from ..errors import StorageError
 from ..inputs.storage_paths import StoragePath, parse_output_folder
-from ..report.output_files import artifact_files, extra_files
+from ..report.output_files import artifact_files, extra_files, with_pictures
 from ..store.protocol import RunStore
 from ..store.result import SwarmResult
+from ..store.step import StepState
 from ..text import plural
 from .options import SwarmOptions
 from .prefect_io.storage import check_writable, write_storage
 
 __all__ = ["check_output", "output_files", "write_output"]
 
+_MOST_PICTURES = 64
+"""Of those that the calls of a step returned: as many as the files that its code may leave."""
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
@@ -31,11 +35,17 @@ def output_files(run: RunStore, result: SwarmResult, *, is_json: bool) -> Mappin
     stored = ((step.id, run.output(step.id)) for step in result.steps)
     outputs = {name: text for name, text in stored if text is not None}
     left = {
-        step.id: run.read_artifacts(step) for step in result.steps if step.status == "succeeded"
+        step.id: with_pictures(run.read_artifacts(step), _pictures(run, step))
+        for step in result.steps
+        if step.status == "succeeded"
     }
     texts = artifact_files(result, outputs, is_json=is_json)
     whole = {name: (text if text.endswith("\n") else f"{text}\n") for name, text in texts.items()}
     return {name: text.encode() for name, text in whole.items()} | extra_files(result.steps, left)
+
+
+def _pictures(run: RunStore, step: StepState) -> dict[str, bytes | None]:
+    return {name: run.picture(name) for name in islice(step.pictures, _MOST_PICTURES)}
 
 
 async def check_output(run: RunStore, options: SwarmOptions) -> None:

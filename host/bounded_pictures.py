@@ -1,8 +1,8 @@
 """Runs in a process of its own: pictures that others made are decoded, scaled and written anew.
 
 It knows nothing of this package: bytes come in, and JSON goes out, with the data of pictures in
-base 64. Its argument names the work: `picture PIXELS SIDE` reads a picture, `pages PAGES PICTURES
-PIXELS SIDE` the pages of a PDF: their texts, and pictures of those that have none.
+base 64. Its argument names the work: `picture PIXELS SIDE [BYTES]` reads a picture, `pages PAGES
+PICTURES PIXELS SIDE` the pages of a PDF: their texts, and pictures of those that have none.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ _QUALITY, _PAGE_QUALITY = 90, 80
 """Of JPEG: pages come in dozens, and are read for their letters."""
 _DOTS = 200 / 72
 """Pixels for a point of a page, at most: pages of a usual size are bounded by their side."""
+_SHRINK, _LEAST_SIDE = 0.7, 16
 
 
-def read_picture(data: bytes, most_pixels: int, side: int) -> dict[str, Any]:
+def read_picture(data: bytes, most_pixels: int, side: int, most_bytes: int = 0) -> dict[str, Any]:
     """Return a picture with at most so many pixels a side, or what is wrong with it.
 
     The first frame counts, the way up that its camera says. What is transparent becomes white, and
-    only pixels are kept: neither places nor names that a camera has written.
+    only pixels are kept: neither places nor names that a camera has written. With `most_bytes` it
+    is made smaller until it has no more, or no more than 16 pixels a side.
     """
     import PIL.Image
 
@@ -49,7 +51,7 @@ def read_picture(data: bytes, most_pixels: int, side: int) -> dict[str, Any]:
     try:
         with PIL.Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             kind = image.format or ""
-            return _written(_plain(image, side), kind in _LOSSLESS)
+            return _fitted(_plain(image, side), kind in _LOSSLESS, most_bytes)
     except MemoryError:
         os._exit(3)
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
@@ -94,6 +96,19 @@ def _upright(image: Image) -> Image:
     except Exception:  # noqa: BLE001 - what a camera wrote may be damaged where the picture isn't
         image.info.pop("exif", None)
         return image
+
+
+def _fitted(image: Image, is_lossless: bool, most_bytes: int) -> dict[str, Any]:
+    import PIL.Image
+
+    most = min(most_bytes or _PNG_BYTES, _PNG_BYTES)
+    while True:
+        found = _written(image, is_lossless, most)
+        is_small = max(image.size) <= _LEAST_SIDE or len(found["picture"][3]) * 3 // 4 <= most_bytes
+        if is_small or not most_bytes:
+            return found
+        sides = (max(1, round(each * _SHRINK)) for each in image.size)
+        image = image.resize((next(sides), next(sides)), PIL.Image.Resampling.LANCZOS)
 
 
 def _written(

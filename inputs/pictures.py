@@ -196,7 +196,14 @@ _BOUNDS = ProcessBounds(30.0, answer_bytes=16 << 20)
 _FIX = "Open it in a viewer, and save it as PNG or JPEG."
 
 
-def read_picture(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> Picture:
+def read_picture(
+    data: bytes,
+    name: str,
+    bounds: ProcessBounds = _BOUNDS,
+    *,
+    side: int = MAX_SIDE,
+    most_bytes: int = 0,
+) -> Picture:
     """Return a picture as models are shown it: upright, on white, of at most `MAX_SIDE` pixels.
 
     Another process reads it, which may take so long and so much. Nothing but its pixels is kept.
@@ -205,6 +212,8 @@ def read_picture(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> Pic
         data: The file.
         name: What to call it in errors, with its noun.
         bounds: What reading it may take.
+        side: Pixels of its longer side, at most.
+        most_bytes: What it may have: it is made smaller until it fits. 0 is no bound.
 
     Raises:
         InputError: It is damaged, has too many pixels, or takes more than it may.
@@ -212,7 +221,7 @@ def read_picture(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> Pic
     known = made_picture(data)
     if known is not None and known.width * known.height > MAX_PIXELS:
         raise _too_large(name, f"{known.width:,} × {known.height:,}")
-    work = f"picture {MAX_PIXELS} {MAX_SIDE}"
+    work = f"picture {MAX_PIXELS} {side} {most_bytes}"
     try:
         found: dict[str, Any] = json.loads(answer_within(BOUNDED_PICTURES, data, bounds, work))
     except BoundError as error:

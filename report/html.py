@@ -23,6 +23,7 @@ from pygments.lexers import (
 )
 from pygments.util import ClassNotFound
 
+from ..inputs.pictures import picture_text
 from ..text import dollars, duration, one_line, plural
 from .members import top_level, worth_a_look_first
 from .page import Block, Drawing, Page, Paragraph, Quoted, Ref, RunView, Section, StepView, Strong
@@ -285,6 +286,7 @@ _FILTERS: dict[str, Any] = {
     "coloured": coloured,
     "harmless": harmless,
     "kind": _kind,
+    "picture_text": picture_text,
     "prose": prose,
     "safe_text": safe,
     "sign_of": _sign_of,

@@ -21,6 +21,7 @@ from .page import (
     Paragraph,
     Quoted,
     Ref,
+    StepPicture,
     Strong,
     Table,
     Text,
@@ -260,7 +261,7 @@ def _target(node: SyntaxTreeNode, name: str) -> str:
 
 
 MOST_CHARS = 60_000
-"""Characters of a page; drawings are not counted."""
+"""Characters of a page; drawings and pictures are not counted."""
 _LONGEST_SVG = 400_000
 _WORDS = 4_000
 _COLUMNS = 78  # of a block of code, in the narrower one of Prefect's UIs
@@ -317,6 +318,8 @@ def _page_block(block: Block, link: Link, draw: Draw) -> str:
             return _quoted(block)
         case Drawing():
             return _drawing(block, draw)
+        case StepPicture():
+            return _picture(block)
 
 
 def _texts(texts: Sequence[Text], link: Link) -> str:
@@ -368,5 +371,16 @@ def _drawing(block: Drawing, draw: Draw) -> str:
     svg = draw(block)
     if not svg or len(svg) > _LONGEST_SVG:
         return plain(block.says, _WORDS)
-    data = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
-    return f"{_IMAGE}{plain(block.says, 300)}](data:image/svg+xml;base64,{data})"
+    return _image(block.says, "image/svg+xml", svg.encode("utf-8", "replace"))
+
+
+def _picture(block: StepPicture) -> str:
+    says = plain(block.says, _WORDS)
+    if block.drawn is None:
+        return says
+    return f"{_image(block.name, block.drawn.media_type, block.drawn.data)}\n\n{says}"
+
+
+def _image(says: str, media_type: str, data: bytes) -> str:
+    encoded = base64.b64encode(data).decode("ascii")
+    return f"{_IMAGE}{plain(says, 300)}](data:{media_type};base64,{encoded})"

@@ -13,7 +13,7 @@ from ..plan.task_ir import final_step
 from ..store.result import SwarmResult
 from ..store.step import StepState
 
-__all__ = ["artifact_files", "extra_files"]
+__all__ = ["artifact_files", "extra_files", "with_pictures"]
 
 
 _NAME_CHARS = 40
@@ -64,6 +64,20 @@ def extra_files(
         for step in steps
         for path, data in tool_files.get(step.id, {}).items()
     }
+
+
+def with_pictures(
+    files: Mapping[str, bytes], pictures: Mapping[str, bytes | None]
+) -> dict[str, bytes]:
+    """Add to the files that a step left the pictures that its calls returned, each once. Pure.
+
+    Args:
+        files: The files by their paths.
+        pictures: What is in the pictures, by their names; None of one that is gone.
+    """
+    left = {*files.values()}
+    returned = {name: data for name, data in pictures.items() if data and data not in left}
+    return {**returned, **files}
 
 
 def _name(step: StepState) -> str:

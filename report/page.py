@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from ..errors import Category
 from ..host.secrets import mask_written
+from ..inputs.pictures import Picture
 from ..metrics.clock import RunTime
 from ..plan.ids import is_step_id, root_of
 from ..plan.schedule_events import StepStatus
@@ -36,6 +37,7 @@ __all__ = [
     "Ref",
     "RunView",
     "Section",
+    "StepPicture",
     "StepView",
     "Strong",
     "Table",
@@ -151,7 +153,35 @@ class Drawing:
     says: str
 
 
-Block = Paragraph | Bullets | Table | Figures | Quoted | Drawing
+@dataclass(frozen=True, slots=True)
+class StepPicture:
+    """A picture that a call of a step returned, or that its code left.
+
+    Attributes:
+        name: Its file's name.
+        origin: Where it is from, in a few words.
+        place: Where its file lies.
+        drawn: What is drawn of it, written anew; None where it isn't drawn.
+        why: Why it isn't; "" where that was not tried.
+    """
+
+    name: str
+    origin: str
+    place: str
+    drawn: Picture | None = None
+    why: str = ""
+
+    @property
+    def says(self) -> str:
+        """It in words: name, origin, and how large it is drawn, or why it isn't and where it is."""
+        if self.drawn is not None:
+            sides = f"{self.drawn.width:,} × {self.drawn.height:,} pixels"
+            return f"{self.name}, {self.origin}, {sides}"
+        why = f", is not drawn: {self.why}" if self.why else ""
+        return f"{self.name}, {self.origin}{why}. It is in {self.place}."
+
+
+Block = Paragraph | Bullets | Table | Figures | Quoted | Drawing | StepPicture
 
 
 _MOST_ROWS = 200
@@ -312,6 +342,7 @@ class StepView:
         output: What it made, whole or cut; None if there is nothing.
         output_chars: How long the whole is.
         files: Names of the files that it left.
+        pictures: Those among its files, and those that its calls returned.
         running: The attempt that runs, on a screen that follows a run's events.
         members: Its members, where it is shown without them; then its attempts are theirs.
     """
@@ -327,6 +358,7 @@ class StepView:
     output: str | None = None
     output_chars: int = 0
     files: tuple[str, ...] = ()
+    pictures: tuple[StepPicture, ...] = ()
     running: AttemptView | None = None
     members: Members | None = None
 

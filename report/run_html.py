@@ -15,6 +15,7 @@ from .members import step_page_names
 from .page import Page, RunView, StepView
 from .run_pages import answer_page, plan_page, timeline_page
 from .step_page import step_page
+from .stored_pictures import IN_DOCUMENT, IN_NOTEBOOK, PictureRoom
 from .stored_view import view_of, view_of_result
 
 __all__ = ["folder_html", "pages_of", "report_html"]
@@ -23,7 +24,8 @@ __all__ = ["folder_html", "pages_of", "report_html"]
 def report_html(run: SwarmResult | str, *, fragment: bool = False) -> str:
     """Return a run as HTML that needs no network: answer, graph, timeline, costs, and each step.
 
-    Secrets are masked, long texts are cut, and nothing that a model wrote runs or is fetched.
+    Secrets are masked, long texts are cut, pictures are drawn as far as there is room for them, and
+    nothing that a model wrote runs or is fetched.
 
     Args:
         run: A result, or the id of a stored run, which need not have ended.
@@ -34,7 +36,9 @@ def report_html(run: SwarmResult | str, *, fragment: bool = False) -> str:
         RunNotFoundError: No run of that id is stored.
         RunDamagedError: A file of a run that was given by its id can't be read.
     """
-    view = view_of(find_run(run)) if isinstance(run, str) else _view_of_result(run)
+    room = PictureRoom(IN_NOTEBOOK if fragment else IN_DOCUMENT)
+    stored = isinstance(run, str)
+    view = view_of(find_run(run), room=room) if stored else _view_of_result(run, room)
     return (fragment_html if fragment else document_html)(view, pages_of(view))
 
 
@@ -48,7 +52,7 @@ def folder_html(run: RunStore, *, is_running: bool = False) -> str:
     Raises:
         RunDamagedError: A file of the run can't be read.
     """
-    view = view_of(run, is_running=is_running)
+    view = view_of(run, is_running=is_running, room=PictureRoom(IN_DOCUMENT))
     return document_html(view, pages_of(view))
 
 
@@ -63,10 +67,10 @@ def pages_of(view: RunView) -> Sequence[Page]:
     return [answer_page(view), plan_page(view), timeline_page(view), *steps]
 
 
-def _view_of_result(result: SwarmResult) -> RunView:
+def _view_of_result(result: SwarmResult, room: PictureRoom) -> RunView:
     """Read the texts of a result's folder where it has one; a damaged one is not needed."""
     try:
-        view = view_of_result(open_run(result.flow_run_id), result)
+        view = view_of_result(open_run(result.flow_run_id), result, room=room)
     except RunDamagedError:
         view = view_of_result(open_run(result.flow_run_id).other(".none"), result)
     return replace(view, steps=tuple(map(_with_excerpt, view.steps)))

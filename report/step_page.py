@@ -38,7 +38,7 @@ _READS = ("Read", "Characters", "Left out")
 
 
 def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS) -> Page:
-    """Write a step's page: prompt, what it read, output, attempts, memory and files.
+    """Write a step's page: prompt, what it read, output, pictures, attempts, memory and files.
 
     Args:
         view: The run, for the steps before and after it.
@@ -55,6 +55,8 @@ def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS)
     if sent := _sent(step):
         sections.append(Section("As it was sent", sent, folded=True))
     sections.append(Section("Output", _output(step, most_output)))
+    if step.pictures:
+        sections.append(Section("Pictures", _pictures(step)))
     sections += _attempts(step)
     if memory := step_memory(view.recall, step.id):
         sections.append(Section("Memory", memory))
@@ -175,6 +177,13 @@ def _output(step: StepView, most: int) -> list[Block]:
         return [Paragraph(("There is none." if over else "It has not finished.",))]
     language = _LANGUAGES.get(step.kind, "")
     return [quoted(step.output, most, language, whole=step.output_chars)]
+
+
+def _pictures(step: StepView) -> list[Block]:
+    """Show the pictures that are drawn, and say where the others are."""
+    drawn = [picture for picture in step.pictures if picture.drawn is not None]
+    others = [(one_line(each.says, 600),) for each in step.pictures if each.drawn is None]
+    return [*drawn, *([bounded_list(others)] if others else [])]
 
 
 def _attempts(step: StepView) -> list[Section]:

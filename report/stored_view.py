@@ -28,6 +28,7 @@ from ..untrusted.opening import PlainName
 from .members import needs_within, step_page_names
 from .messages import messages_of
 from .page import AttemptView, RunView, StepView, TurnView, masked
+from .stored_pictures import PictureRoom, step_pictures
 
 __all__ = [
     "SHOWN_CHARS",
@@ -309,7 +310,11 @@ SHOWN_CHARS = 200_000
 
 
 def view_of(
-    run: RunStore, *, is_running: bool = False, whole: Collection[str] | None = None
+    run: RunStore,
+    *,
+    is_running: bool = False,
+    whole: Collection[str] | None = None,
+    room: PictureRoom | None = None,
 ) -> RunView:
     """Read a run's view; the values of the environment's keys are masked in it.
 
@@ -317,20 +322,24 @@ def view_of(
         run: The run's folder.
         is_running: Whether a process works on it; that shows in runs without a result alone.
         whole: Ids of the steps whose texts are read; all that have a page, if it is left out.
+        room: What their pictures are drawn in; None for the names alone.
 
     Raises:
         RunDamagedError: A file of the run can't be read.
     """
     if (result := run.result()) is not None:
-        return view_of_result(run, result, whole)
+        return view_of_result(run, result, whole, room)
     plan = planned_of(run)
     planned = _with_members(run, _planned_steps(plan, None))
-    view = _unfinished(run, planned, plan, is_running, whole)
+    view = _unfinished(run, planned, plan, whole, room, is_running=is_running)
     return masked(view, _secrets_of_run(run))
 
 
 def view_of_result(
-    run: RunStore, result: SwarmResult, whole: Collection[str] | None = None
+    run: RunStore,
+    result: SwarmResult,
+    whole: Collection[str] | None = None,
+    room: PictureRoom | None = None,
 ) -> RunView:
     """Return the view of a run that has ended, masked likewise.
 
@@ -338,13 +347,14 @@ def view_of_result(
         run: The run's folder. What it lacks, or if there is none, the view lacks.
         result: How the run ended.
         whole: As for `view_of`.
+        room: Likewise.
 
     Raises:
         RunDamagedError: A file of the run can't be read.
     """
     plan = planned_of(run)
     planned = _with_members(run, _planned_steps(plan, result))
-    view = _ended(run, result, planned, plan, whole)
+    view = _ended(run, result, planned, plan, whole, room)
     return masked(view, _secrets_of_run(run))
 
 
@@ -447,6 +457,7 @@ def _ended(
     planned: Mapping[str, ShownStep],
     plan: ShownPlan,
     whole: Collection[str] | None,
+    room: PictureRoom | None,
 ) -> RunView:
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in result.steps}
     whole = step_page_names(result.steps) if whole is None else whole
@@ -460,7 +471,7 @@ def _ended(
         problem=result.problem,
         undone=result.undone,
         steps=tuple(
-            _step(run, step, planned, statuses, plan, is_whole=step.id in whole)
+            _step(run, step, planned, statuses, plan, room, is_whole=step.id in whole)
             for step in result.steps
         ),
         planning=result.planning,
@@ -481,8 +492,10 @@ def _unfinished(
     run: RunStore,
     planned: Mapping[str, ShownStep],
     plan: ShownPlan,
-    is_running: bool,
     whole: Collection[str] | None,
+    room: PictureRoom | None,
+    *,
+    is_running: bool,
 ) -> RunView:
     started = {step.id: step for step in run.steps()}
     planned = {**planned, **_unplanned(started.values(), planned)}
@@ -510,7 +523,8 @@ def _unfinished(
         answer="",
         problem="" if is_running else _goes_on(run),
         steps=tuple(
-            _step(run, step, planned, statuses, plan, is_whole=step.id in whole) for step in steps
+            _step(run, step, planned, statuses, plan, room, is_whole=step.id in whole)
+            for step in steps
         ),
         planning=_planning(run),
         metrics=measure(known, needs, 0) if ran else None,
@@ -569,6 +583,7 @@ def _step(
     planned: Mapping[str, ShownStep],
     statuses: Mapping[str, StepStatus],
     plan: ShownPlan,
+    room: PictureRoom | None,
     *,
     is_whole: bool,
 ) -> StepView:
@@ -589,6 +604,7 @@ def _step(
         output=output,
         output_chars=chars,
         files=tuple(run.artifacts(step)) if is_whole else (),
+        pictures=step_pictures(run, step, room) if is_whole else (),
     )
 
 

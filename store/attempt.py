@@ -67,6 +67,7 @@ class ToolCall(Frozen):
         characters: Those of the whole result.
         seconds: How long it took; 0 while it runs.
         started_at: When it was begun; 0 if it wasn't, or an earlier version made it.
+        pictures: Names of the pictures that it returned, which the run keeps.
     """
 
     ordinal: int
@@ -78,6 +79,7 @@ class ToolCall(Frozen):
     characters: int = 0
     seconds: Finite = 0.0
     started_at: Moment = 0.0
+    pictures: tuple[str, ...] = ()
 
 
 class Usage(Frozen):

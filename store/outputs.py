@@ -14,7 +14,7 @@ from ..files import HOME_VARIABLE
 from ..plan.ids import parse_id
 from ..plan.made import Made, is_instance, made_by
 from ..text import one_line
-from ..untrusted.json_text import NoJsonError, read_json
+from ..untrusted.json_text import NoJsonError, describe, read_json
 from .attempt import is_excerpt_whole
 from .item_table import ItemTable
 from .layout import parse_output_ref
@@ -29,6 +29,7 @@ __all__ = [
     "NoStepError",
     "StepFailure",
     "StepResult",
+    "answer_as",
     "failures_of",
     "outputs_of",
     "read_output",
@@ -38,6 +39,7 @@ __all__ = [
 
 T = TypeVar("T")
 _NAMED = 12
+_PROBLEMS = 5
 
 
 class NoStepError(InputError, KeyError):
@@ -174,6 +176,29 @@ def _value(text: str, made: Made) -> Any:
 
 def _read_as(adapter: TypeAdapter[T], text: str, made: Made) -> T:
     return adapter.validate_json(text) if made == "json" else adapter.validate_python(text)
+
+
+def answer_as(result: SwarmResult, kind: type[T]) -> T:
+    """Return a result's answer as a type that pydantic knows.
+
+    Raises:
+        InputError: There is none, or it is not JSON of that type.
+    """
+    if not result.answer.strip():
+        why = f": {result.problem}" if result.problem else "."
+        raise InputError(f"Run {result.run_id} is {result.status} and has no answer{why}")
+    try:
+        return TypeAdapter(kind).validate_json(result.answer)
+    except ValidationError as error:
+        found = describe(error)
+        more = [f"and {len(found) - _PROBLEMS:,} more"] if len(found) > _PROBLEMS else []
+        problems = "; ".join([*(one_line(each, 200) for each in found[:_PROBLEMS]), *more])
+        name = getattr(kind, "__name__", str(kind))
+        raise InputError(
+            f"The answer of run {result.run_id}, {one_line(result.answer, 60)!r}, is not JSON of "
+            f"the type {name}: {problems}.",
+            "Have the run answer so: give it the type's JSON Schema as its option answer_schema.",
+        ) from None
 
 
 def outputs_of(result: SwarmResult, kind: type[T]) -> tuple[T, ...]:

@@ -88,7 +88,18 @@ DEFERRED: frozenset[RecordKind] = frozenset(
 Journal = Literal["calls", "begun"]
 """`calls` has what an attempt's tools did; `begun` once more which of the calls were begun."""
 
-Kept = Literal[RecordKind, Journal, "", "about", "inputs", "plan", "output", "result", "tool_state"]
+Kept = Literal[
+    RecordKind,
+    Journal,
+    "",
+    "about",
+    "inputs",
+    "picture",
+    "plan",
+    "output",
+    "result",
+    "tool_state",
+]
 """What a place can be of; "" is the run itself."""
 
 M = TypeVar("M", bound=BaseModel)

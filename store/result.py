@@ -246,6 +246,22 @@ class SwarmResult(Frozen):
 
         return outputs_of(self, kind)
 
+    def output_as(self, kind: type[T]) -> T:
+        """Return the answer, which is JSON, as a type: `result.output_as(Verdict)`.
+
+        A flow that takes the result of another flow run, or of a stored one, has no `output`, and
+        needs this: the run was given the type's JSON Schema as its option `answer_schema`.
+
+        Args:
+            kind: A pydantic model, or any type that pydantic knows.
+
+        Raises:
+            InputError: There is no answer, or it is not JSON of that type.
+        """
+        from .outputs import answer_as
+
+        return answer_as(self, kind)
+
     @property
     def failures(self) -> tuple[StepFailure, ...]:
         """The steps and items that failed for good, also those that a `completed` run did without.

@@ -219,6 +219,16 @@ class StepState(BaseModel):
         """Tokens read and written over all its attempts."""
         return sum(attempt.usage.tokens for attempt in self.attempts)
 
+    @property
+    def pictures(self) -> dict[str, str]:
+        """Names of the pictures that calls of its attempts returned, with the tools, last first."""
+        calls = (call for attempt in reversed(self.attempts) for call in attempt.calls)
+        found: dict[str, str] = {}
+        for call in calls:
+            for name in call.pictures:
+                found.setdefault(name, call.tool)
+        return found
+
     def stored(self, *, slack_s: float | None = None, critical: bool = False) -> StepState:
         """Return what a run keeps of it: without what only this process has."""
         fields = {name: getattr(self, name) for name in StepState.model_fields}

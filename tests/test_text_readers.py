@@ -170,7 +170,6 @@ HAS_NO_READER = {
     "cli.runs": "an option's value",
     "toolsets.mcp.connection": "looks for two sentences in an error",
     "host.bounded_office": "runs in a process that is ended in time",
-    "report.output_files": "names of files, of bounded length",
     "store.procedures": "a name with a version, of bounded length",
     "store.procedure_stores": "names of folders, of bounded length",
     "store.filed_run": "names of files and of attempts, of bounded length",

@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import Any, cast
 
 from pydantic_ai.messages import (
@@ -28,6 +27,7 @@ from pydantic_core import to_json
 from ..errors import RunDamagedError, StorageError
 from ..host.secrets import mask
 from ..store.attempt import ToolCall
+from ..store.layout import PICTURE, picture_stem
 from ..store.protocol import RunStore
 from ..text import whole_characters, without_surrogates
 from .journal import CallKey, Committed, JournalState, call_keys
@@ -55,7 +55,6 @@ MOST_BYTES = 3_750_000
 _MOST_PICTURES = 8
 """Of a call."""
 _MOST_SIDE = 8000
-_NAME = "picture-"
 _ENDS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
 
@@ -73,7 +72,7 @@ def picture_of(content: BinaryContent) -> BinaryImage | None:
 def stored_picture(content: BinaryContent) -> BinaryImage:
     """Return a picture under the name that the run's folder has it by; its kind is known."""
     kind = content.media_type
-    name = f"{_NAME}{sha256(content.data).hexdigest()[:16]}.{_ENDS[kind]}"
+    name = f"{picture_stem(content.data)}.{_ENDS[kind]}"
     return BinaryImage(data=content.data, media_type=kind, identifier=name)
 
 
@@ -106,7 +105,7 @@ def bare(value: Any) -> Any:
     match value:
         case {"kind": "response"}:
             return value
-        case {"kind": "binary", "identifier": str(name), "data": str()} if name.startswith(_NAME):
+        case {"kind": "binary", "identifier": str(name), "data": str()} if name.startswith(PICTURE):
             return {**cast("dict[str, Any]", value), "data": ""}
         case dict():
             return {key: bare(each) for key, each in cast("dict[str, Any]", value).items()}
@@ -121,7 +120,7 @@ def restored(value: Any, read: Callable[[str], bytes | None]) -> Any:
     match value:
         case {"kind": "response"}:
             return value
-        case {"kind": "binary", "identifier": str(name), "data": ""} if name.startswith(_NAME):
+        case {"kind": "binary", "identifier": str(name), "data": ""} if name.startswith(PICTURE):
             if (data := read(name)) is None:
                 return f"[{name} isn't shown]"
             encoded = base64.b64encode(data).decode()
@@ -299,6 +298,7 @@ def ended_call(
             "result": _shown(committed.result, secrets),
             "characters": committed.characters,
             "seconds": committed.seconds,
+            "pictures": committed.pictures,
         }
     )
 

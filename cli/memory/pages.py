@@ -14,6 +14,7 @@ from ...report.page import (
     Page,
     Paragraph,
     Quoted,
+    StepPicture,
     Table,
     masked,
     words_of,
@@ -71,7 +72,7 @@ def print_blocks(blocks: Sequence[Block]) -> None:
             print_text(line)
 
 
-def _lines(block: Paragraph | Bullets | Figures | Quoted | Drawing) -> list[str]:
+def _lines(block: Paragraph | Bullets | Figures | Quoted | Drawing | StepPicture) -> list[str]:
     match block:
         case Paragraph(texts):
             return [words_of(texts)]
@@ -83,7 +84,7 @@ def _lines(block: Paragraph | Bullets | Figures | Quoted | Drawing) -> list[str]
             return [f"{f.name:<{name}}  {f.value:<{value}}  {f.meaning}" for f in figures]
         case Quoted(text, _, left_out):
             return [text, *([f"… and {left_out:,} more characters"] if left_out else [])]
-        case Drawing():
+        case Drawing() | StepPicture():
             return [block.says]
 
 

@@ -26,6 +26,7 @@ from ...report.page import (
     Quoted,
     RunView,
     Section,
+    StepPicture,
     Table,
     words_of,
 )
@@ -372,6 +373,8 @@ def _print_block(block: Block, view: RunView) -> None:
         case Drawing():
             for line in _chart(view):
                 print_text(drawable(line))
+        case StepPicture():
+            print_text(block.says)
 
 
 def _print_quoted(block: Quoted) -> None:

@@ -8,7 +8,8 @@ from ...inputs.pictures import without_pictures
 from ...metrics.critical_path import measure
 from ...plan.schedule_events import StepStatus
 from ...report.messages import messages_of
-from ...report.page import AttemptView, RunView, StepView
+from ...report.page import AttemptView, RunView, StepPicture, StepView
+from ...report.stored_pictures import ON_PAGE, PictureRoom, step_pictures
 from ...report.stored_view import SHOWN_CHARS, attempt_views, turn_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult
 from ...store.step import StepState
@@ -69,7 +70,7 @@ class LiveRun:
         )
 
     def step(self, name: str) -> StepView:
-        """Return the view of a step with its texts; what it was sent is read from the run's folder.
+        """Return the view of a step with its texts and pictures, read from the run's folder.
 
         Raises:
             RunDamagedError: A file of the run can't be read.
@@ -85,6 +86,7 @@ class LiveRun:
             reads=self._reads(record),
             attempts=attempt_views(run, result, text),
             files=tuple(run.artifacts(result)),
+            pictures=step_pictures(run, result, PictureRoom(ON_PAGE)),
         )
 
     def _outline(self, record: StepState, result: StepState, answer: str) -> StepView:
@@ -103,6 +105,7 @@ class LiveRun:
         reads: tuple[tuple[str, int], ...] = (),
         attempts: tuple[AttemptView, ...] = (),
         files: tuple[str, ...] = (),
+        pictures: tuple[StepPicture, ...] = (),
     ) -> StepView:
         step, status = record.step, record.now
         statuses: dict[str, StepStatus] = {
@@ -123,6 +126,7 @@ class LiveRun:
             output=output,
             output_chars=output_chars,
             files=files,
+            pictures=pictures,
         )
 
     def _reads(self, record: StepState) -> tuple[tuple[str, int], ...]:

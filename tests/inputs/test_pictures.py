@@ -192,6 +192,15 @@ def test_a_photo_of_noise_is_not_kept_in_millions_of_bytes() -> None:
 
 
 @pytest.mark.attack("parsers")
+@pytest.mark.parametrize("most", [2_000, 20_000, 200_000])
+def test_a_picture_is_made_smaller_until_it_has_no_more_bytes(most: int) -> None:
+    noise = encoded(Image.effect_noise((900, 300), 90))
+    made = read_picture(noise, "input a", side=800, most_bytes=most)
+    assert 0 < len(made.data) <= most
+    assert made.width == 800 or len(made.data) > most / 8
+    assert pixels(made.data).size == (made.width, made.height)
+
+
 def test_a_picture_that_says_it_is_enormous_is_refused_before_it_is_unpacked() -> None:
     head = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
     chunk = b"IHDR" + head

@@ -10,7 +10,7 @@ import pytest
 from browsers import SHOWN, browser, opened, serious
 from prefect_swarm.report.html import fragment_html, report_html
 from prefect_swarm.report.run_html import pages_of
-from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks
+from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks, pictured_view
 
 pytestmark = pytest.mark.slow
 # Elements that are wider than the window, unless something around them scrolls.
@@ -57,6 +57,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "real": report_html(busy_view(), pages_of(busy_view())),
         "hostile": report_html(busy_view(answer=HOSTILE), pages_of_all_blocks(HOSTILE)),
         "large": report_html(large_view(), pages_of(large_view())),
+        "pictures": report_html(pictured := pictured_view(), pages_of(pictured)),
         "notebook": (
             '<!DOCTYPE html><html lang="en"><title>A notebook</title><main>'
             f"{fragment_html(busy_view(), pages_of_all_blocks())}</main></html>"
@@ -89,7 +90,18 @@ def test_axe_finds_nothing_serious_in_a_notebook(chromium: Any, documents: dict[
         assert serious(page) == []
 
 
-@pytest.mark.parametrize("name", ["busy", "real", "hostile", "large"])
+def test_a_picture_is_drawn_and_named(chromium: Any, documents: dict[str, Path]) -> None:
+    with opened(chromium, documents["pictures"], width=390) as (page, asked):
+        page.evaluate(OPEN_ALL)
+        [picture] = page.get_by_role("img", name="plot.png").all()
+        assert picture.evaluate("each => [each.complete, each.naturalWidth]") == [True, 1200]
+        assert picture.evaluate("each => each.getBoundingClientRect().width") < 390
+        assert page.get_by_text("plot.png, a file that it left, 1,200 × 20 pixels").is_visible()
+        assert serious(page) == []
+    assert [address for address in asked if not address.startswith("data:")] == []
+
+
+@pytest.mark.parametrize("name", ["busy", "real", "hostile", "large", "pictures"])
 def test_nothing_runs_off_the_page_of_a_phone(
     name: str, chromium: Any, documents: dict[str, Path]
 ) -> None:

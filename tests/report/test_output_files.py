@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.cli.terminal.files import write_folder
 from prefect_swarm.plan.output import OutputKind
-from prefect_swarm.report.output_files import artifact_files, extra_files
+from prefect_swarm.report.output_files import artifact_files, extra_files, with_pictures
 from prefect_swarm.store.result import Cost, Metrics, Planning, SwarmResult
 from prefect_swarm.store.step import StepState
 
@@ -144,3 +144,10 @@ def test_any_agent_and_any_text_give_names_inside_the_folder(
         assert not name.startswith("/")
         assert ".." not in name.split("/")
         assert len(name.split("/")[0]) < 60
+
+
+def test_pictures_that_calls_returned_are_added_once_and_take_no_files_name() -> None:
+    left = {"a.png": b"red", "b.png": b"blue"}
+    returned = {"a.png": b"green", "c.png": b"blue", "d.png": None, "e.png": b"white"}
+    assert with_pictures(left, returned) == {**left, "e.png": b"white"}
+    assert with_pictures({}, {}) == {}

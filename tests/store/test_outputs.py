@@ -289,3 +289,34 @@ def test_a_result_without_an_answer_says_why(invoices: SwarmResult) -> None:
 def test_a_result_in_json_has_its_outputs_too(invoices: SwarmResult) -> None:
     read = SwarmResult.model_validate_json(invoices.model_dump_json())
     assert read["S1[3]"].output == INVOICES[1]
+
+
+def test_an_answer_is_taken_as_a_type_from_a_result_that_was_stored_as_json() -> None:
+    result = swarm_result(json.dumps(INVOICES[0]))
+    loaded = SwarmResult.model_validate_json(result.model_dump_json())
+    assert loaded.output is None
+    assert loaded.output_as(Invoice) == Invoice(number=1, total=2.5)
+    assert loaded.output_as(dict[str, float]) == INVOICES[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        ("So it is.", Invoice, "'So it is.', is not JSON of the type Invoice: Invalid JSON"),
+        ('{"number": "x"}', Invoice, "Invoice: number: .* (got 'x'); total: Field required"),
+        ("[1, 2]", list[str], "type list: 0: .*valid string"),
+        (json.dumps(["x"] * 9), list[int], "; and 4 more"),
+    ],
+)
+def test_an_answer_of_another_type_is_an_error_that_says_what_to_do(
+    answer: str, kind: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message.replace("(", r"\(").replace(")", r"\)")) as raised:
+        swarm_result(answer).output_as(kind)
+    assert raised.value.fix.endswith("as its option answer_schema.")
+
+
+def test_a_result_without_an_answer_can_not_be_taken_as_a_type() -> None:
+    failed = swarm_result("").model_copy(update={"status": "partial", "problem": "S1 failed."})
+    with pytest.raises(InputError, match=f"{failed.run_id} is partial and has no answer: S1 f"):
+        failed.output_as(Invoice)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from picture_files import picture_bytes
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Diagnostic, GateResult
+from prefect_swarm.inputs.pictures import Picture
 from prefect_swarm.report.page import (
     AttemptView,
     Block,
@@ -20,6 +22,7 @@ from prefect_swarm.report.page import (
     Ref,
     RunView,
     Section,
+    StepPicture,
     StepView,
     Strong,
     Table,
@@ -33,6 +36,7 @@ __all__ = [
     "busy_view",
     "large_view",
     "pages_of_all_blocks",
+    "pictured_view",
     "spread_view",
     "view_of_steps",
 ]
@@ -264,6 +268,16 @@ def spread_view(count: int = 20, lost: Collection[int] = (3, 9), **fields: Any) 
     return view_of_steps(*steps, answer=ANSWER, **fields)
 
 
+def pictured_view() -> RunView:
+    """A step with a picture that is drawn, wider than a phone, and one that isn't."""
+    drawn = Picture("image/png", 1200, 20, picture_bytes(size=(1200, 20)))
+    pictures = (
+        StepPicture("plot.png", "a file that it left", "/runs/plot.png", drawn),
+        StepPicture("gone.png", "returned by look", "/runs/gone.png", why="its file is gone"),
+    )
+    return view_of_steps(step("S1", "Analyst", attempt(1, 0, 3), pictures=pictures))
+
+
 def pages_of_all_blocks(text: str = "Some words") -> list[Page]:
     """Pages that have every kind of block, with a text of somebody's in each place."""
     blocks: list[Block] = [
@@ -277,6 +291,7 @@ def pages_of_all_blocks(text: str = "Some words") -> list[Page]:
         Quoted(f'{{"a": 1, "b": "{text}"}}', "json"),
         Quoted(f"def f(): return 1  # {text}", "python"),
         Quoted(text, text),
+        StepPicture(text, text, text, why=text),
     ]
     drawings = [Drawing("graph", text), Drawing("timeline", text), Drawing("costs", text)]
     sections = [Section(text, blocks), Section(text, blocks, folded=True)]

@@ -108,6 +108,11 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
         "docs/how-to/nested.md": (
             Block("asyncio.gather", prints=r"\['A note of [^\n]*', 'A note of [^\n]*'\]\n"),
             Block("describe.map", prints=r"\['A note of [^\n]*', 'A note of [^\n]*'\]\n"),
+            Block(
+                "run_deployment",
+                run_by="tests/test_typed_results.py::"
+                "test_the_flow_of_the_page_takes_the_answer_of_a_deployments_run_as_its_type",
+            ),
         ),
         "docs/how-to/report.md": (Block("report_html", after="await swarm"),),
         "docs/how-to/results.md": (
