@@ -230,7 +230,7 @@ def test_whole_outputs_and_transcripts_are_stored_once_by_reference() -> None:
 def test_inputs_constraints_and_the_definition_of_done_reach_the_models() -> None:
     plan = plan_of(
         {"id": "S1"},
-        {"id": "S2", "depends_on": ["S1"]},
+        {"id": "S2"},
         inputs={"report": "all went well"},
         constraints=["be brief"],
         assumptions=["it is Monday"],
@@ -238,7 +238,8 @@ def test_inputs_constraints_and_the_definition_of_done_reach_the_models() -> Non
     )
     with scripted(Script()) as script:
         run(plan)
-    assert without_marks(script.prompts[0]) == "Input report:\nall went well\n\ndo S1"
+    read = sorted(map(without_marks, script.prompts[:2]))
+    assert read == [f"Input report:\nall went well\n\ndo {step}" for step in ("S1", "S2")]
     instructions = "You read closely.\nKeep to this: be brief\nTake this for granted: it is Monday"
     assert script.instructions[0] == instructions
     assert "It is done when: both are named" in script.prompts[-1]

@@ -8,20 +8,19 @@ from time import thread_time
 
 __all__ = ["growth"]
 
-_CLEARLY_LINEAR = 6.0
-_TRIES = 3
+_TRIES = 6
 
 
-def growth(work: Callable[[int], object], size: int) -> float:
+def growth(work: Callable[[int], object], size: int, below: float = 6.0) -> float:
     """Return how much longer four times as much takes: 4 where it is linear, 16 where quadratic.
 
     It is the time of this thread alone: what else the machine does counts for nothing. What is
-    not clearly linear is measured again.
+    not below what it should be is measured again.
     """
     work(size)  # what is made once, and cold caches, would make the first one look slow
     short, long = min(_time(work, size), _time(work, size)), _time(work, 4 * size)
     for _ in range(_TRIES - 1):
-        if long < _CLEARLY_LINEAR * short:
+        if long < below * short:
             break
         short, long = min(short, _time(work, size)), min(long, _time(work, 4 * size))
     return long / short
