@@ -39,13 +39,16 @@ class Taken:
     ends: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True, pages: bool = True) -> Taken:
+async def run_plan(
+    plan: TaskIR, slots: int, *, gates: bool = True, pages: bool = True, notices: bool = True
+) -> Taken:
     """Run a plan and check that it succeeded.
 
     Args:
         gates: Whether each step has the gates of its output, as a user's has: for a text, a task
             run of its own.
         pages: Whether the run has pages in the Prefect UI.
+        notices: Whether the Prefect server gets events of the run.
     """
     times: dict[str, float] = {}
     ends: dict[str, float] = {}
@@ -55,9 +58,10 @@ async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True, pages: bool 
         if isinstance(event, EndedEvent):
             ends[event.step] = perf_counter() - times["began"]
 
+    options = _options(slots, gates, pages).model_copy(update={"notices": notices})
     cpu = process_time()
     with _fixed_latency(), controlled(RunControl(listener=handle)):
-        result = await swarm(plan.objective, plan=plan, options=_options(slots, gates, pages))
+        result = await swarm(plan.objective, plan=plan, options=options)
     assert result.status == "completed", result.problem
     return Taken(times["finished"] - times["began"], process_time() - cpu, ends)
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import httpx
 
-__all__ = ["OwnServer", "run_with_prefect"]
+__all__ = ["OwnServer", "run_beside", "run_with_prefect"]
 
 START_S = 120.0
 STOP_S = 10.0
@@ -95,12 +95,17 @@ def run_with_prefect(script: str, *arguments: str) -> str:
         server = OwnServer(Path(home))
         try:
             server.start()
-            return subprocess.run(
-                [sys.executable, script, "--here", *arguments],
-                env=server.environment,
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            ).stdout
+            return run_beside(server, script, *arguments)
         finally:
             server.stop()
+
+
+def run_beside(server: OwnServer, script: str, *arguments: str) -> str:
+    """Run a script as `run_with_prefect` does, beside a server that is there; its output."""
+    return subprocess.run(
+        [sys.executable, script, "--here", *arguments],
+        env=server.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout

