@@ -366,9 +366,14 @@ def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(
         value
         for name, whole in environment.items()
-        for value in (whole if _SECRET_NAME.search(name) else "", *_passwords(whole))
+        for value in (whole if _is_secret_name(name) else "", *_passwords(whole))
         if len(value) >= _SHORTEST
     )
+
+
+def _is_secret_name(name: str) -> bool:
+    # A shell's working folder, which is no password.
+    return name != "PWD" and _SECRET_NAME.search(name) is not None
 
 
 def _passwords(value: str) -> Iterator[str]:

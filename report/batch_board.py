@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..text import dollars, duration, one_line, plural
-from .page import Block, Bullets, Page, Paragraph, Section, Strong, Text, WebLink, bounded_table
+from .page import Block, Page, Paragraph, Section, Strong, Text, WebLink, bounded_table
 
 __all__ = ["LINE_STATUSES", "BatchBoard", "LineStatus", "LineView", "batch_page", "batch_words"]
 
@@ -130,17 +130,16 @@ def _rows(lines: list[LineView], now: float) -> list[Block]:
 
 
 def _troubles(lines: list[LineView]) -> list[Block]:
-    found = [line for line in lines if line.status in ("partial", "failed")]
+    numbered = sorted(lines, key=lambda line: line.number)
+    found = [line for line in numbered if line.status in ("partial", "failed")]
     if not found:
         return []
     rows: list[tuple[Text, ...]] = [
         (f"{line.number:,}", line.status, _link(line), one_line(line.why, _SHOWN)) for line in found
     ]
-    again: tuple[Text, ...] = ("Start the batch again with the same output to try these again.",)
-    return [
-        bounded_table(("Line", "Status", "Run", "What went wrong"), rows, _MOST_ROWS),
-        Bullets((again,)),
-    ]
+    again = "To try these again, start the batch again with the same output."
+    header = ("Line", "Status", "Run", "What went wrong")
+    return [bounded_table(header, rows, _MOST_ROWS), Paragraph((again,))]
 
 
 def _link(line: LineView) -> Text:

@@ -74,6 +74,7 @@ def test_code_and_prose_stay_readable(text: str) -> None:
 def test_secrets_of_an_environment_are_told_by_their_names() -> None:
     names = ("OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY", "MY_KEY")
     others = {"HOME": "/home/somebody", "KEYBOARD": "german", "SHORT_KEY": "ab", "PATH": "/usr/bin"}
+    others |= {"PWD": "/srv/reports", "OLDPWD": "/home/somebody"}
     assert secrets_in({name: f"{name}-value" for name in names} | others) == tuple(
         f"{name}-value" for name in names
     )

@@ -21,6 +21,7 @@ SHOWN = [
 ELSEWHERE = (
     "pip ",
     "python pretend_model.py",
+    "python told.py",
     "prefect server start",
     "prefect config set",
     "prefect worker start",

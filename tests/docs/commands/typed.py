@@ -57,6 +57,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "it needs a PostgreSQL server: tests/flows/test_two_homes and test_homes_together do it",
     ),
     (r"python pretend_model.py", "it serves until Ctrl-C: its answers are those of the stand-in"),
+    (r"python told.py", "it serves until Ctrl-C; automations that call a webhook have their test"),
     (
         r"dask (scheduler|worker) |prefect-swarm run .* --executor dask:",
         "it needs a cluster: tests/flows/cluster has one",
