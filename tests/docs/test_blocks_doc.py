@@ -38,7 +38,8 @@ def test_the_block_is_saved_and_the_deployment_has_what_its_file_names(tmp_path:
     prefect_command("work-pool", "create", "swarm", "--type", "process", "--overwrite")
     *_, commands = blocks(PAGE, "sh")
     file = tmp_path / "prefect.yaml"
-    file.write_text(*blocks(PAGE, "yaml"), "utf-8")
+    (parameters,) = blocks(PAGE, "yaml")
+    file.write_text(parameters, "utf-8")
     for command in commands.splitlines():
         words = command.removeprefix("prefect ").removeprefix("--no-prompt ").split()
         prefect_command(*words, *(["--prefect-file", str(file)] if "deploy" in words else []))

@@ -382,7 +382,9 @@ def test_a_policy_can_be_a_block() -> None:
     with scripted(Script(lambda _: WRONG)) as script, pytest.raises(RunFailedError) as failed:
         run(number(), policy_block="strict")
     assert len(script.prompts) == 1
-    kept = RunFolder.find(failed.value.result.flow_run_id).about().options
+    ended = failed.value.result
+    assert ended is not None
+    kept = RunFolder.find(ended.flow_run_id).about().options
     assert kept is not None
     # A run that goes on has the policy that it began with.
     assert (kept["policy_block"], kept["policy"]["rules"]["SCHEMA"]) == (None, ["FAIL"])

@@ -61,7 +61,7 @@ async def kept(flow_run_id: str) -> dict[str, Any]:
         flow_run = await client.read_flow_run(cast("Any", flow_run_id))
     assert options is not None
     assert options == flow_run.parameters["options"]
-    return options
+    return dict(options)
 
 
 def run(**options: Any) -> dict[str, Any]:
@@ -132,7 +132,9 @@ class TestRuns:
         with scripted(down), pytest.raises(RunFailedError) as failed:
             run(options_block="team", max_attempts=1)
         save("team", {"memory": False, "namespace": "others"})
-        flow_run_id = failed.value.result.flow_run_id
+        ended = failed.value.result
+        assert ended is not None
+        flow_run_id = ended.flow_run_id
         with scripted(Script()) as script:
             result = asyncio.run(prefect_swarm.resume(flow_run_id))
         assert (result.status, bool(script.prompts)) == ("completed", True)
