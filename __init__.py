@@ -9,7 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .blocks import LlamaCpp, ModelProvider, override_models
+    from .blocks import (
+        FailurePolicy,
+        LlamaCpp,
+        McpServer,
+        ModelProvider,
+        SharedOptions,
+        override_models,
+    )
     from .errors import SwarmError
     from .flows.batch import swarm_batch
     from .flows.control import RunControl, controlled, override_toolsets
@@ -31,14 +38,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "CompiledPlan",
+    "FailurePolicy",
     "Forgotten",
     "ItemTable",
     "LlamaCpp",
     "LlamaCppModel",
+    "McpServer",
     "ModelProvider",
     "Output",
     "RunControl",
     "RunEvent",
+    "SharedOptions",
     "Step",
     "StepFailure",
     "StepResult",
@@ -66,7 +76,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "blocks": ("LlamaCpp", "ModelProvider", "override_models"),
+    "blocks": (
+        "FailurePolicy",
+        "LlamaCpp",
+        "McpServer",
+        "ModelProvider",
+        "SharedOptions",
+        "override_models",
+    ),
     "models.llama.model": ("LlamaCppModel",),
     "errors": ("SwarmError",),
     "store.events": ("RunEvent",),
@@ -108,3 +125,8 @@ def __getattr__(name: str) -> Any:
 
         raise no_home(error) or error from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Name what is public, too: `prefect block register -m prefect_swarm` looks for blocks here."""
+    return sorted({*globals(), *__all__})

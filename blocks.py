@@ -1,4 +1,4 @@
-"""The Prefect blocks that a person configures: models, servers of tools, failure policies.
+"""The Prefect blocks that a person configures: models, servers of tools, policies, options.
 
 A block stores and checks fields; `models` and `toolsets` do the work. Names of fields are part of
 documents on users' servers: to rename one breaks stored blocks. Keys are `SecretStr`.
@@ -10,12 +10,15 @@ be light.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from prefect.blocks.core import Block
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema, field_validator
 
 from .errors import InputError
+from .flows.deployed_options import form_of_options
+from .flows.options import SwarmOptions, checked_options
+from .flows.shared_options import OPTIONS_BLOCK, POLICY_BLOCK, check_shared_options
 from .host.secrets import secret_in
 from .host.system import require_llama_cpp
 from .models.remote import remote_model
@@ -30,6 +33,7 @@ __all__ = [
     "LlamaCpp",
     "McpServer",
     "ModelProvider",
+    "SharedOptions",
     "override_models",
     "resolve_model",
 ]
@@ -339,7 +343,7 @@ class FailurePolicy(Block):
     """
 
     _block_type_name = "Failure Policy"
-    _block_type_slug = "failure-policy"
+    _block_type_slug = POLICY_BLOCK
     _documentation_url = "https://docs.prefect.io/v3/concepts/blocks"  # pyright: ignore[reportAssignmentType]
 
     policy: Policy = Field(
@@ -351,3 +355,41 @@ class FailurePolicy(Block):
     def get_policy(self) -> Policy:
         """Return the table."""
         return self.policy
+
+
+class SharedOptions(Block):
+    """Options that people share: models, bounds, gates and the rest; see `options_block` of a run.
+
+    They hold where neither the deployment nor the run says otherwise. Of tiers, gates, tool limits
+    and other maps each name counts alone.
+
+    Example:
+        Load stored options, and run with them and with another bound:
+        ```python
+        from prefect_swarm import SharedOptions, SwarmOptions, swarm_sync
+
+        shared_options_block = SharedOptions.load("BLOCK_NAME")
+        print(shared_options_block.get_options().model)
+
+        options = SwarmOptions(options_block="BLOCK_NAME", max_usd=0.5)
+        print(swarm_sync("Compare tea and coffee", options=options).answer)
+        ```
+    """
+
+    _block_type_name = "Swarm Options"
+    _block_type_slug = OPTIONS_BLOCK
+    _documentation_url = "https://docs.prefect.io/v3/concepts/blocks"  # pyright: ignore[reportAssignmentType]
+
+    options: Annotated[
+        dict[str, Any],
+        AfterValidator(check_shared_options),
+        WithJsonSchema(form_of_options(folded="Not set", without="options_block")),
+    ] = Field(
+        default_factory=dict[str, Any],
+        title="Options",
+        description="What runs have that name this block; what is empty is as it is without it.",
+    )
+
+    def get_options(self) -> SwarmOptions:
+        """Return them, with the defaults of those that aren't set."""
+        return checked_options(self.options)

@@ -27,6 +27,7 @@ __all__ = [
     "home",
     "home_variable",
     "prefect_home",
+    "read_block",
     "read_secret_block",
 ]
 
@@ -249,25 +250,38 @@ def read_secret_block(reference: str) -> str:
         InputError: There is none, it has no text, or no server is configured.
         ServerError: The server can't be asked.
     """
+    value = read_block("secret", reference.partition("/")[2]).get("value")
+    if not isinstance(value, str):
+        raise InputError(f"{reference} has no text.", "Give the block a text as its value.")
+    return value
+
+
+def read_block(slug: str, name: str) -> dict[str, Any]:
+    """Return the fields of a block of the Prefect server, secrets in plain.
+
+    Raises:
+        InputError: There is none, or no server is configured.
+        ServerError: The server can't be asked.
+    """
     import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
     from prefect.settings import get_current_settings
 
+    reference = f"block:{slug}/{name}"
     address = get_current_settings().api.url
     if address is None:
         raise InputError(
             f"{reference} is a block of a Prefect server, and no server is set.",
             "Set PREFECT_API_URL to its address.",
         )
-    name = reference.partition("/")[2]
     try:
         with get_client(sync_client=True) as client:
-            found = client.read_block_document_by_name(name, "secret", include_secrets=True)
+            return client.read_block_document_by_name(name, slug, include_secrets=True).data
     except ObjectNotFound:
         raise InputError(
             f"There is no {reference} on the Prefect server at {masked_urls(address)}.",
-            f"Create it: prefect block create secret, with the name {name}.",
+            f"Create it: prefect block create {slug}, with the name {name}.",
         ) from None
     except (httpx.HTTPError, PrefectHTTPStatusError, RuntimeError) as error:
         raise ServerError(
@@ -275,9 +289,6 @@ def read_secret_block(reference: str) -> str:
             f"{type(error).__name__}.",
             "Check that the server runs, and its login.",
         ) from None
-    if not isinstance(value := found.data.get("value"), str):
-        raise InputError(f"{reference} has no text.", "Give the block a text as its value.")
-    return value
 
 
 def default_model() -> str:

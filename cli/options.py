@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from ..errors import InputError
 from ..flows.options import CHANGEABLE, SwarmOptions
+from ..flows.shared_options import expanded
 from ..store.failure_policy import Policy, load_policy
 from ..toolsets.names import ToolLimits
 
@@ -88,7 +89,9 @@ def options_from(args: dict[str, Any]) -> SwarmOptions:
     """Take the options out of a command's arguments.
 
     Raises:
-        InputError: A value is out of its range, or a model's address has a password.
+        InputError: A value is out of its range, a model's address has a password, or a file or
+            block can't be read.
+        ServerError: The server can't be asked for a block of options.
     """
     try:
         options = SwarmOptions.model_validate(changes_from(args))
@@ -102,7 +105,8 @@ def changes_from(args: dict[str, Any]) -> OptionChanges:
     """Take the options that were given out of a command's arguments.
 
     Raises:
-        InputError: One isn't written as it has to be, or its file can't be read.
+        InputError: One isn't written as it has to be, or its file or block can't be read.
+        ServerError: The server can't be asked for a block of options.
     """
     fields = SwarmOptions.model_fields
     values = {name: value for name in fields if (value := args.pop(name, None)) not in (None, [])}
@@ -114,7 +118,7 @@ def changes_from(args: dict[str, Any]) -> OptionChanges:
             values[name] = _by_tier(pairs) if name == "tiers" else dict(pairs)
         elif isinstance(value, Path):
             values[name] = load_policy(value)
-    return OptionChanges(values)
+    return OptionChanges(expanded(values))
 
 
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:

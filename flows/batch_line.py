@@ -164,7 +164,9 @@ def _parse(text: str) -> object:
 def _override(options: SwarmOptions, own: object) -> SwarmOptions:
     if not isinstance(own, dict):
         raise InputError(f'"options" is {_kind(own)}.', "Make it an object.")
-    return SwarmOptions.model_validate({**options.model_dump(), **cast("dict[str, Any]", own)})
+    if "options_block" in (fields := cast("dict[str, Any]", own)):
+        raise InputError("A line names an options_block.", "Name it among the batch's options.")
+    return SwarmOptions.model_validate({**options.model_dump(), **fields})
 
 
 def _of_procedure(asked: _Procedure, options: SwarmOptions) -> BatchJob:
@@ -234,9 +236,11 @@ _NO_MATTER = frozenset(
         "notices",
         "approve",
         "start_over",
+        "options_block",
     }
 )
-"""Options that bound a run or show it: what is completed under others is completed."""
+"""Options that bound a run or show it: what is completed under others is completed. Of a block
+there are its options."""
 
 
 def line_keys(lines: Iterable[str], options: SwarmOptions, inputs: str = "") -> list[str]:

@@ -129,22 +129,30 @@ def _object(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def form_of_options() -> dict[str, Any]:
+def form_of_options(folded: str = "As deployed", without: str = "") -> dict[str, Any]:
     """Return the JSON Schema of options that Prefect draws the form from and holds runs to.
 
     The most used options come first, the others in groups that are folded. None has a default: a
     field that nobody fills in sends nothing. Options of groups are taken beside the others, too.
+
+    Args:
+        folded: What a group's options are while it is folded.
+        without: An option that it doesn't have.
     """
     whole = SwarmOptions.model_json_schema()
     fields = {name: _field(whole, name) for name in whole["properties"]}
     properties = {name: {**fields[name], "position": n} for n, name in enumerate(FIRST)}
     for place, (group, (title, names)) in enumerate(_groups(), len(FIRST)):
-        inner = {name: {**_drawn(fields[name]), "position": n} for n, name in enumerate(names)}
+        inner = {
+            name: {**_drawn(fields[name]), "position": n}
+            for n, name in enumerate(names)
+            if name != without
+        }
         properties[group] = {
             "title": title,
             "position": place,
             "anyOf": [
-                {"title": "As deployed", "type": "null"},
+                {"title": folded, "type": "null"},
                 {
                     "title": "Other",
                     "type": "object",
@@ -153,13 +161,13 @@ def form_of_options() -> dict[str, Any]:
                 },
             ],
         }
-    folded = (name for _, (_, names) in _groups() for name in names)
+    others = (name for _, (_, names) in _groups() for name in names if name != without)
     return {
         "title": "Options",
         "type": "object",
         "properties": properties,
         # Neither UI draws these.
-        "patternProperties": {f"^{name}$": _or_null(fields[name]) for name in folded},
+        "patternProperties": {f"^{name}$": _or_null(fields[name]) for name in others},
         "additionalProperties": False,
     }
 

@@ -269,6 +269,12 @@ class SwarmOptions(CallBounds):
         description="Whether a run that has begun, and whose folder isn't here, begins from "
         "nothing at full cost; else it is handed back or refused.",
     )
+    options_block: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Name of a swarm-options block whose options hold where neither the deployment "
+        "nor the run says otherwise; read when the run begins.",
+    )
     output_to: str | None = Field(
         default=None,
         min_length=1,
@@ -293,10 +299,7 @@ class SwarmOptions(CallBounds):
         for name in self._names():
             refuse_secrets(name)
         if self.key_env is not None and not is_variable(self.key_env):
-            raise InputError(
-                "key_env is a key, and not the name of an environment variable.",
-                "Put the key into an environment variable, and give its name.",
-            )
+            raise _key_in_place_of_name()
 
     def named(self, model: str) -> str:
         """Return the name of a plan's own model, with the variable that has its key.
@@ -323,6 +326,13 @@ class SwarmOptions(CallBounds):
             if TIERS.index(start) < TIERS.index(tier) <= TIERS.index(highest):
                 seen.setdefault(_served(self.model_of(tier)), tier)
         return tuple(seen.values())
+
+
+def _key_in_place_of_name() -> InputError:
+    return InputError(
+        "key_env is a key, and not the name of an environment variable.",
+        "Put the key into an environment variable, and give its name.",
+    )
 
 
 def stored_options(data: object) -> SwarmOptions:
@@ -414,6 +424,8 @@ def checked_options(values: Mapping[str, Any]) -> SwarmOptions:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
+        if where == "key_env":  # It may be the key itself.
+            raise _key_in_place_of_name() from None
         raise InputError(f"{where} got {first['input']!r}: {first['msg']}.") from None
 
 

@@ -85,8 +85,11 @@ async def swarm(
     asked = None if output_type is None else _asked(output_type)
     if asked is not None:
         changes["answer_schema"] = asked.schema
-    # Validated anew, so that models become the names that stand for them.
-    chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
+    given = options or SwarmOptions()
+    # Validated anew, so that models become the names that stand for them. What isn't given stays
+    # so: a block may have it.
+    own = {name: getattr(given, name) for name in given.model_fields_set}
+    chosen = SwarmOptions.model_validate({**own, **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
     local, files = split_inputs(inputs)
     texts = {} if local is None else await asyncio.to_thread(read_inputs, local)

@@ -55,6 +55,7 @@ from .planning import plan_rules
 from .prefect_io.lost import check_not_lost, noted_place
 from .prefect_io.schema_flow import refused_in_short
 from .prefect_io.server_client import address_of, client_of_server
+from .shared_options import expanded
 from .swarm import swarm
 
 __all__ = ["PreparedFork", "fork", "prepare_fork", "resume"]
@@ -173,7 +174,7 @@ async def fork(
     models = specified(
         model=model, worker=worker, coder=coder, architect=architect, orchestrator=orchestrator
     )
-    prepared = prepare_fork(run, plan, again, {**(changes or {}), **models}, turn)
+    prepared = prepare_fork(run, plan, again, {**expanded(changes or {}), **models}, turn)
     try:
         with not_waiting():
             return await prepared.begin()

@@ -15,7 +15,6 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
 from pydantic import BeforeValidator, WithJsonSchema
 
-from ..blocks import FailurePolicy
 from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline
 from ..metrics.clock import run_time
@@ -208,7 +207,6 @@ async def _execute(
     taken: asyncio.Event,
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
-    options = await _with_policy(options)
     async with (
         without_orphaned_task_runs(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id, taken) as own,
@@ -296,16 +294,3 @@ def _check_without_inputs(run: RunStore) -> None:
             f"A fork was given the input {next(iter(supplied))!r} in addition to its plan.",
             "Put it into the plan's own inputs.",
         )
-
-
-async def _with_policy(options: SwarmOptions) -> SwarmOptions:
-    if options.policy_block is None:
-        return options
-    try:
-        block = await FailurePolicy.aload(options.policy_block)
-    except ValueError as error:
-        raise InputError(
-            f"There is no failure-policy block {options.policy_block!r}: {error}.",
-            "Create it in the Prefect UI, or leave policy_block empty.",
-        ) from None
-    return options.model_copy(update={"policy": block.get_policy()})

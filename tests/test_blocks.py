@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from adapters import write_adapter
 from prefect.blocks.core import Block
 from prefect.testing.standard_test_suites.blocks import BlockStandardTestSuite
-from prefect_swarm.blocks import FailurePolicy, LlamaCpp, McpServer, ModelProvider
+from prefect_swarm.blocks import FailurePolicy, LlamaCpp, McpServer, ModelProvider, SharedOptions
 from prefect_swarm.errors import InputError, ModelError
 from prefect_swarm.models.llama.api import EngineConfig
 from prefect_swarm.models.llama.gguf import demo_model_path
@@ -17,7 +18,9 @@ from pydantic import SecretStr, ValidationError
 from pydantic_ai.models.openai import OpenAIChatModel
 
 
-@pytest.mark.parametrize("block", [FailurePolicy, LlamaCpp, McpServer, ModelProvider])
+@pytest.mark.parametrize(
+    "block", [FailurePolicy, LlamaCpp, McpServer, ModelProvider, SharedOptions]
+)
 class TestStandard(BlockStandardTestSuite):
     @pytest.fixture
     def block(self, request: pytest.FixtureRequest) -> type[Block]:
@@ -114,3 +117,29 @@ def test_a_provider_that_takes_no_base_url_says_so() -> None:
 def test_a_base_url_that_is_no_web_address_is_refused() -> None:
     with pytest.raises(InputError, match="localhost:8000"):
         ModelProvider(model="x", base_url="localhost:8000").get_model()
+
+
+def test_shared_options_are_those_that_were_set_whichever_group_of_the_form_has_them() -> None:
+    block = SharedOptions(options={"max_usd": 2, "more": {"memory": "false"}, "more_models": None})
+    assert block.options == {"max_usd": 2, "memory": "false"}
+    options = block.get_options()
+    assert (options.max_usd, options.memory, options.max_attempts) == (2, False, 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"turns": 0}, "turns got 0"),
+        ({"modle": "demo"}, "modle got 'demo'"),
+        ({"options_block": "team"}, "names another one"),
+        ({"model": "openai:x@https://ann:sesame@host/v1"}, "a user or password before the @"),
+        ({"more_models": {"key_env": "sk-se-same"}}, "key_env is a key"),
+        ({"key_env": "sk2b95fd9bc4a8sesame"}, "key_env is a key"),
+    ],
+)
+def test_shared_options_refuse_what_a_run_would_and_no_secret_is_repeated(
+    options: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(InputError, match=why) as refused:
+        SharedOptions(options=options)
+    assert "same" not in str(refused.value)

@@ -12,7 +12,7 @@ class Told(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Take one."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        print(body["event"], "-", body["text"], flush=True)
+        print(body["event"], "-", body["text"], flush=True)  # noqa: T201 - it is what it does
         self.send_response(204)
         self.end_headers()
 
@@ -21,5 +21,5 @@ class Told(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    print("http://127.0.0.1:8766/", flush=True)
+    print("http://127.0.0.1:8766/", flush=True)  # noqa: T201 - as above
     ThreadingHTTPServer(("127.0.0.1", 8766), Told).serve_forever()

@@ -14,6 +14,7 @@ from prefect_swarm.errors import Category, InputError, ModelError
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.failure_policy import Delegate, Policy
+from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import RunFailedError, SwarmResult
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -378,13 +379,22 @@ def test_a_policy_can_be_a_block() -> None:
         await saved
 
     asyncio.run(save())
-    with scripted(Script(lambda _: WRONG)) as script, pytest.raises(RunFailedError):
+    with scripted(Script(lambda _: WRONG)) as script, pytest.raises(RunFailedError) as failed:
         run(number(), policy_block="strict")
     assert len(script.prompts) == 1
+    ended = failed.value.result
+    assert ended is not None
+    kept = RunFolder.find(ended.flow_run_id).about().options
+    assert kept is not None
+    # A run that goes on has the policy that it began with.
+    assert (kept["policy_block"], kept["policy"]["rules"]["SCHEMA"]) == (None, ["FAIL"])
 
 
 def test_a_policy_block_that_is_not_there_is_named() -> None:
-    with scripted(Script()), pytest.raises(InputError, match="failure-policy block 'gone'"):
+    with (
+        scripted(Script()),
+        pytest.raises(InputError, match="There is no block:failure-policy/gone"),
+    ):
         run(number(), policy_block="gone")
 
 

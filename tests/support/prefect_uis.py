@@ -112,6 +112,22 @@ class Ui:
         self.page.goto(f"{self.address}/deployments/deployment/{deployment_id}/run")
         self.page.get_by_text("Memory, pages and the rest").wait_for()
 
+    def open_block_form(self, slug: str) -> None:
+        """Open the form that a block of a type is made with."""
+        self.page.goto(f"{self.address}/blocks/catalog/{slug}/create")
+        self.page.get_by_text("Memory, pages and the rest").wait_for()
+
+    def save_block(self, name: str) -> None:
+        """Give the block a name, press the form's button, and return once the server has it."""
+        if self.is_newer:
+            self.page.get_by_label("Name", exact=True).fill(name)
+        else:
+            self.page.locator("input").first.fill(name)
+        button = self.page.get_by_role("button", name="Save" if self.is_newer else "Create").last
+        with self.page.expect_response("**/block_documents/") as made:
+            button.click()
+        assert made.value.ok, made.value.text()
+
     def submit_run(self) -> dict[str, Any]:
         """Press the form's button, again where page or server was too busy; return the flow run."""
         found: dict[str, Any] = {}

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from prefect.blocks.core import Block, UnknownBlockType
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from ...blocks import McpServer
 from ...errors import InputError, ToolsetError
 from ...files import read_text
 from ..catalogue import Toolset, ToolsetUse
@@ -182,8 +182,8 @@ async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint
     if slug != _SLUG or not block_name:
         raise InputError(f"{name} is not a block of an MCP server.", "Write block:mcp-server/NAME.")
     try:
-        block = await McpServer.aload(block_name)
-    except ValueError as error:
+        block: Any = await Block.aload(f"{_SLUG}/{block_name}")
+    except (ValueError, UnknownBlockType) as error:
         raise InputError(
             f"There is no block of an MCP server {block_name!r}: {error}.",
             "Create it in the Prefect UI, or see `prefect block ls`.",

@@ -74,6 +74,13 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
         "docs/how-to/approval.md": (
             Block("RunWaitingError", prints=r"(?s).*\bS3\b.*\nA note of [^\n]*\n"),
         ),
+        "docs/how-to/blocks.md": (
+            Block(
+                "SharedOptions",
+                run_by="tests/docs/test_blocks_doc.py::"
+                "test_the_block_is_saved_and_the_deployment_has_what_its_file_names",
+            ),
+        ),
         "docs/how-to/deploy.md": (
             Block(
                 "run_deployment",

@@ -63,6 +63,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "it needs a cluster: tests/flows/cluster has one",
     ),
     (
+        r"prefect-swarm run .* --options-block ",
+        "the block has to be there: tests/flows/test_shared_options saves one",
+    ),
+    (
         r"prefect-swarm run .* --provider-limit ",
         "the server has to have the limit: tests/models/test_shared_limit makes one",
     ),

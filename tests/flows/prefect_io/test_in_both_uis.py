@@ -15,7 +15,7 @@ from person_forms import folder_of, shown_state
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import State
-from prefect_swarm import swarm_flow
+from prefect_swarm import SharedOptions, swarm_flow
 from prefect_swarm.flows import approval as asking
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
@@ -173,6 +173,25 @@ def test_the_form_of_a_deployment_is_short_and_sends_what_it_shows(which: str) -
     options = {name: value for name, value in run["parameters"]["options"].items() if value}
     assert options == {**deployed, "more_models": {"coder": "test:coder"}}
     asyncio.run(_delete(UUID(run["id"])))
+
+
+def test_the_form_of_a_block_of_options_says_what_each_is_and_saves_what_is_set(
+    which: str,
+) -> None:
+    SharedOptions.register_type_and_schema(_sync=True)  # pyright: ignore
+    name = f"of-the-{which}-ui"
+    with in_browser(which) as ui:
+        ui.open_block_form("swarm-options")
+        shown = ui.page.inner_text("body")
+        assert "Model for every tier" in shown
+        assert "US dollars the run may cost" in shown
+        ui.write("orchestrator (Optional)", "test:planner")
+        ui.open_group()
+        ui.write("coder (Optional)", "test:coder")
+        ui.save_block(name)
+    block: Any = SharedOptions.load(name, _sync=True)  # pyright: ignore
+    assert block.options == {"orchestrator": "test:planner", "coder": "test:coder"}
+    assert block.get_options().max_attempts == SwarmOptions().max_attempts
 
 
 PROCEDURE = {
