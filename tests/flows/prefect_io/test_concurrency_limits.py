@@ -15,7 +15,6 @@ from flow_runs import plan_of
 from own_server import OwnServer, own_server, wait_for
 from prefect import tags
 from prefect.client.orchestration import PrefectClient, get_client
-from prefect.client.schemas.objects import GlobalConcurrencyLimit
 from prefect_swarm import SwarmOptions, swarm
 from prefect_swarm.cli.app import app
 from provider_runs import serving
@@ -45,13 +44,12 @@ def reach(flow_run_id: UUID, *names: str) -> None:
     wait_for(lambda: state_of(flow_run_id) in names, f"{names} of {flow_run_id}")
 
 
-def used_slots(deployment: str) -> int:
-    async def read(client: PrefectClient) -> GlobalConcurrencyLimit:
-        found = await client.read_deployment_by_name(deployment)
-        assert found.global_concurrency_limit is not None
-        return found.global_concurrency_limit
+def used_slots(deployment: str) -> int | None:
+    async def read(client: PrefectClient) -> int | None:
+        limit = (await client.read_deployment_by_name(deployment)).global_concurrency_limit
+        return None if limit is None else limit.active_slots
 
-    return ask(read).active_slots
+    return ask(read)
 
 
 held = threading.Event()
