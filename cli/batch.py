@@ -33,8 +33,8 @@ from .terminal.interruption import interruptible
 from .terminal.session import say, waiting
 
 if TYPE_CHECKING:
-    from ..flows.batch import BatchLine
-    from ..flows.batch_files import PrintedOutput
+    from ..flows.batch_files import BatchLine, PrintedOutput
+    from ..flows.batch_run import BatchListener
     from ..report.batch_board import BatchBoard
 
 __all__ = ["batch"]
@@ -142,7 +142,9 @@ async def _each(
             ):
                 if count := len(output.passed_over):
                     say(_PASSED_OVER.format(plural(count, "line")))
-                with _shown(output.passed_over) as listener:
+                # Results that are printed on the same terminal would be among it.
+                live = sys.stderr.isatty() and (path is not None or not sys.stdout.isatty())
+                with _shown(output.passed_over, live=live) as listener:
                     stream = run(lines, options, concurrency, output, listener=listener)
                     async with aclosing(stream):
                         async for line in stream:
@@ -162,12 +164,15 @@ async def _each(
 
 
 @contextmanager
-def _shown(
-    passed_over: Collection[str],
-) -> Generator[Callable[[BatchBoard, BatchLine | None], None]]:
-    """Yield what writes a line for each that has ended and, on a terminal, how far the batch is."""
+def _shown(passed_over: Collection[str], *, live: bool) -> Generator[BatchListener]:
+    """Yield what writes a line for each that has ended.
+
+    Args:
+        passed_over: The keys of those that an earlier start completed.
+        live: Whether a line below says how far the batch is.
+    """
     console = Console(stderr=True, markup=False, emoji=False)
-    status = console.status("", spinner=spinner_name()) if sys.stderr.isatty() else None
+    status = console.status("", spinner=spinner_name()) if live else None
 
     def show(board: BatchBoard, ended: BatchLine | None) -> None:
         if ended is not None and ended.key not in passed_over:

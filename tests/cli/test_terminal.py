@@ -301,3 +301,14 @@ def test_what_a_server_asks_for_is_typed_field_by_field(calls: Path, tmp_path: P
         code, rest = shown.end()
     assert code == 0, rest
     assert notes.read_text().splitlines()[-1] == "booked Rome 2"
+
+
+def test_a_batch_says_how_far_it_is(tmp_path: Path, calls: Path) -> None:
+    jobs, results = tmp_path / "jobs.jsonl", tmp_path / "results.jsonl"
+    jobs.write_text(f"{json.dumps(PLAN)}\nnonsense\n", "utf-8")
+    with terminal(calls, "batch", "--no-memory", "--output", results, jobs) as shown:
+        shown.until("0 of 2 lines: 1 running")
+        code, rest = shown.end()
+    assert code == 4, rest
+    assert "Line 2: failed: The line is not JSON" in rest
+    assert "2 lines: 1 completed, 1 failed" in rest

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -77,10 +78,16 @@ def test_one_that_can_not_be_had_is_said(names: list[str], says: str) -> None:
 
 @dataclass
 class Told:
-    """A server of a webhook, and what it was told."""
+    """A server of a webhook, and what it was told.
+
+    Attributes:
+        hangs: While it is set, nothing is answered.
+    """
 
     url: str = ""
     said: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    hangs: threading.Event = field(default_factory=threading.Event)
+    goes_on: threading.Event = field(default_factory=threading.Event)
 
     def of(self, event: str) -> list[dict[str, Any]]:
         return [each for each in self.said if each["event"] == event]
@@ -94,8 +101,11 @@ def told() -> Iterator[Told]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             made.said.append(json.loads(body))
-            self.send_response(200)
-            self.end_headers()
+            if made.hangs.is_set():
+                made.goes_on.wait()
+            with suppress(OSError):
+                self.send_response(200)
+                self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
             del format, args
@@ -105,6 +115,7 @@ def told() -> Iterator[Told]:
     thread.start()
     made.url = f"http://127.0.0.1:{server.server_port}/told"
     yield made
+    made.goes_on.set()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -229,3 +240,18 @@ def test_a_partial_run_is_told_and_tried_again_once(stage: Stage, told: Told) ->
     assert (stage.asked("mended: S1"), stage.asked("mended: S2")) == (1, 2)
     (said,) = told.of("swarm.run.partial")
     assert said["payload"]["missing"] == "1 step missing: S2"
+
+
+@pytest.mark.slow
+def test_a_webhook_that_hangs_holds_up_no_run(stage: Stage, told: Told) -> None:
+    made("--create", "--notify", "webhook/loopback")
+    told.said.clear()
+    told.hangs.set()
+    with stage.server.worker():
+        run = stage.start("not held up", approve=["plan"])
+        wait_for(lambda: bool(told.of("swarm.approval.requested")), "what is told of the approval")
+        wait_for(reached(run, "Suspended"), "a suspended run")
+        answered = CliRunner().invoke(app, ["approve", str(run)])
+        assert answered.exit_code == 0, answered.output
+        wait_for(reached(run, "Completed"), "the end of the run")
+        assert not told.goes_on.is_set()
