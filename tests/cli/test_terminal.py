@@ -309,6 +309,6 @@ def test_a_batch_says_how_far_it_is(tmp_path: Path, calls: Path) -> None:
     with terminal(calls, "batch", "--no-memory", "--output", results, jobs) as shown:
         shown.until("0 of 2 lines: 1 running")
         code, rest = shown.end()
-    assert code == 4, rest
+    assert code == 3, rest
     assert "Line 2: failed: The line is not JSON" in rest
     assert "2 lines: 1 completed, 1 failed" in rest
