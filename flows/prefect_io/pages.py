@@ -320,17 +320,20 @@ class RunPages:
         # A very short run may not have come to it.
         await self._find()
         await asyncio.gather(*(self._publish_all() for _ in range(_AT_END)))
-        await self._refresh(view)
+        await self._refresh(view, is_last=True)
 
     async def _masked(self, view: RunView) -> RunView:
         """Return the view without secrets; pages of steps are made with it from now on."""
         self._view = await asyncio.to_thread(masked, view, self._secrets)
         return self._view
 
-    async def _refresh(self, view: RunView) -> None:
+    async def _refresh(self, view: RunView, *, is_last: bool = False) -> None:
         """Publish the three pages of the run."""
-        for make in (answer_page, plan_page, timeline_page):
-            await self._unbroken(self._put(view, partial(make, view), self._link_from_run))
+        makes = [partial(make, view) for make in (answer_page, plan_page, timeline_page)]
+        # The first ones lead to where the others were to be made; no later refresh mends that.
+        again = makes[:-1] if is_last and not self._store.link("timeline") else []
+        for make in (*makes, *again):
+            await self._unbroken(self._put(view, make, self._link_from_run))
         # However many members have changed, the page of their step is made once.
         groups, self._groups = [*self._groups], {}
         for name in groups:
