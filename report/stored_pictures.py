@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from ..errors import InputError, RunDamagedError
 from ..host.bounded import ProcessBounds
 from ..inputs.pictures import Picture, is_picture, read_picture
-from ..store.layout import picture_stem
-from ..store.protocol import RunStore
+from ..store.protocol import RunStore, picture_stem
 from ..store.step import StepState
 from .page import StepPicture
 

@@ -20,7 +20,6 @@ __all__ = [
     "KEYED",
     "LINES",
     "LOCK",
-    "PICTURE",
     "PICTURES",
     "PLAN",
     "RESULT",
@@ -64,7 +63,6 @@ KEYED: dict[RecordKind, str] = {
 }
 """Records that have a folder for each kind, with a file a key."""
 ARTIFACTS, PICTURES, TOOL_STATE = "artifacts", "calls/pictures", "python"
-PICTURE = "picture-"
 """What names of pictures begin with."""
 STEPS, TRANSCRIPTS = "steps", "transcripts"
 _NAME_CHARS = 120
@@ -126,11 +124,6 @@ def name_of(what: Kept, key: str = "") -> str:
             return f"{KEYED[what]}/{_plain(key)}.json" if key else KEYED[what]
         case _:
             return f"{SINGLE[what]}-{key}.json" if key else f"{SINGLE[what]}.json"
-
-
-def picture_stem(picture: bytes) -> str:
-    """Return the name of a picture, which tells what it holds, without the ending of its kind."""
-    return f"{PICTURE}{hashlib.sha256(picture).hexdigest()[:16]}"
 
 
 def _plain(key: str) -> str:

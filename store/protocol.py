@@ -20,6 +20,7 @@ Promises that each adapter keeps, and that `tests/store/test_run_store.py` holds
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from .step import StepState
 
 __all__ = [
     "DEFERRED",
+    "PICTURE",
     "About",
     "Artifact",
     "EventFeed",
@@ -46,6 +48,7 @@ __all__ = [
     "RecordKind",
     "RunStore",
     "is_whole_id",
+    "picture_stem",
     "run_id_of",
 ]
 
@@ -103,6 +106,15 @@ Kept = Literal[
 """What a place can be of; "" is the run itself."""
 
 M = TypeVar("M", bound=BaseModel)
+
+
+PICTURE = "picture-"
+"""What the names of pictures begin with that calls returned."""
+
+
+def picture_stem(picture: bytes) -> str:
+    """Return the name of a picture, which tells what it holds, without the ending of its kind."""
+    return f"{PICTURE}{hashlib.sha256(picture).hexdigest()[:16]}"
 
 
 def run_id_of(flow_run_id: str) -> str:

@@ -27,8 +27,7 @@ from pydantic_core import to_json
 from ..errors import RunDamagedError, StorageError
 from ..host.secrets import mask
 from ..store.attempt import ToolCall
-from ..store.layout import PICTURE, picture_stem
-from ..store.protocol import RunStore
+from ..store.protocol import PICTURE, RunStore, picture_stem
 from ..text import whole_characters, without_surrogates
 from .journal import CallKey, Committed, JournalState, call_keys
 

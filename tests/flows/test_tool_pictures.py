@@ -15,7 +15,7 @@ from prefect_swarm.flows.output import output_files
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.report.stored_view import view_of
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.layout import picture_stem
+from prefect_swarm.store.protocol import picture_stem
 from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import (
     BinaryContent,

@@ -26,7 +26,7 @@ from prefect_swarm.report.stored_pictures import (
 )
 from prefect_swarm.store.attempt import Attempt, ToolCall
 from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.layout import picture_stem
+from prefect_swarm.store.protocol import picture_stem
 from prefect_swarm.store.step import StepState
 from report_views import pictured_view, step, view_of_steps
 

@@ -143,7 +143,8 @@ def test_a_failed_step_is_shown_before_the_run_gives_up_and_may_be_replaced() ->
         agent=agent,
     )
     result = run_in_turns(orchestra, max_attempts=1)
-    assert "An assignment has failed" in orchestra.asked[0].prompt
+    # What it is asked for: the failure, or, where the other one ended at that moment, the end.
+    assert "S1 Reader: failed: FORMAT" in orchestra.asked[0].prompt
     assert result.answer == "Antwerp."
     assert result.status == "completed", result.problem
     assert steps_of(result)["S1"].status == "failed"
