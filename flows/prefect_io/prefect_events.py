@@ -121,17 +121,16 @@ class Notices:
         yield Notice(f"run.{ended}", said)
 
     def _ended(self, event: EndedEvent) -> Iterator[Notice]:
-        said = {
-            **_about(event),
-            "agent": self._text(event.agent),
-            "tier": event.tier,
-            "category": event.category,
-            "problem": self._text(event.reason),
-        }
-        if event.kind == "retrying":
-            yield Notice("step.retried", said)
-        elif event.kind == "failed" or (event.kind == "skipped" and event.attempt):
-            yield Notice("step.failed", said)
+        is_failed = event.kind == "failed" or (event.kind == "skipped" and event.attempt)
+        if event.kind == "retrying" or is_failed:
+            said = {
+                **_about(event),
+                "agent": self._text(event.agent),
+                "tier": event.tier,
+                "category": event.category,
+                "problem": self._text(event.reason),
+            }
+            yield Notice("step.failed" if is_failed else "step.retried", said)
         if event.category == Category.BUDGET and self._is_first("over"):
             yield Notice("budget.over", {**_about(event), "words": self._text(event.reason)})
 
