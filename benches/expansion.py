@@ -9,11 +9,10 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fixed_latency import independent, run_plan
-from own_prefect import OwnServer
+from own_prefect import OwnServer, own_server
 from prefect_swarm.plan.task_ir import MAX_STEPS, TaskIR, parse_plan
 from shapes import waiting
 
@@ -57,13 +56,8 @@ class Spent:
 
 def run() -> str:
     """Measure beside a server of our own and return the table."""
-    with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home:
-        server = OwnServer(Path(home))
-        try:
-            server.start()
-            return "\n".join([HEAD, *_rows(server, pages=True), *_rows(server, pages=False)])
-        finally:
-            server.stop()
+    with own_server() as server:
+        return "\n".join([HEAD, *_rows(server, pages=True), *_rows(server, pages=False)])
 
 
 def _rows(server: OwnServer, *, pages: bool) -> list[str]:

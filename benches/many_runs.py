@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, cast
 
 from fixed_latency import independent, run_plan
-from own_prefect import OwnServer, run_beside, run_with_prefect
+from own_prefect import OwnServer, own_server, run_beside, run_with_prefect
 from prefect import flow
 
 __all__ = ["run"]
@@ -61,17 +60,10 @@ def _on_postgres() -> Generator[OwnServer]:
     from postgres_server import postgres_server
 
     # Its server's database needs an extension that the tests' PostgreSQL doesn't have.
-    with (
-        postgres_server(programs=Path(bin_dir())) as (address, _),
-        TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home,
-    ):
+    with postgres_server(programs=Path(bin_dir())) as (address, _):
         url = address.replace("://", "+asyncpg://")
-        server = OwnServer(Path(home), PREFECT_SERVER_DATABASE_CONNECTION_URL=url)
-        try:
-            server.start()
+        with own_server(PREFECT_SERVER_DATABASE_CONNECTION_URL=url) as server:
             yield server
-        finally:
-            server.stop()
 
 
 async def measure(what: str) -> str:

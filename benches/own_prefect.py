@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
 
-__all__ = ["OwnServer", "run_beside", "run_with_prefect"]
+__all__ = ["OwnServer", "own_server", "run_beside", "run_with_prefect"]
 
 START_S = 120.0
 STOP_S = 10.0
@@ -85,19 +86,26 @@ class OwnServer:
         self._process = None
 
 
+@contextmanager
+def own_server(**variables: str) -> Generator[OwnServer]:
+    """Run a server inside, whose data goes at the end; the variables are the server's alone."""
+    with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home:
+        server = OwnServer(Path(home), **variables)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
 def run_with_prefect(script: str, *arguments: str) -> str:
     """Run a script of the benches in a process of its own, beside a fresh server; its output.
 
     It gets the argument `--here` and those that are named. What it measures is then its own: no
     settings of the user's, no threads of other benches.
     """
-    with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home:
-        server = OwnServer(Path(home))
-        try:
-            server.start()
-            return run_beside(server, script, *arguments)
-        finally:
-            server.stop()
+    with own_server() as server:
+        return run_beside(server, script, *arguments)
 
 
 def run_beside(server: OwnServer, script: str, *arguments: str) -> str:

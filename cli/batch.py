@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from ..errors import ExitCode, InputError
 from ..files import read_text
@@ -172,16 +173,24 @@ def _shown(passed_over: Collection[str], *, live: bool) -> Generator[BatchListen
         live: Whether a line below says how far the batch is.
     """
     console = Console(stderr=True, markup=False, emoji=False)
-    status = console.status("", spinner=spinner_name()) if live else None
+    how_far = _HowFar()
 
     def show(board: BatchBoard, ended: BatchLine | None) -> None:
+        how_far.board = board
         if ended is not None and ended.key not in passed_over:
             say(_line_text(ended))
-        if status is not None:
-            status.update(batch_words(board, run_time()))
 
-    with status or nullcontext():
+    with console.status(how_far, spinner=spinner_name()) if live else nullcontext():
         yield show
+
+
+class _HowFar:
+    """Words that are made when a terminal draws them: a batch may have thousands of lines."""
+
+    board: BatchBoard | None = None
+
+    def __rich__(self) -> Text:
+        return Text(batch_words(self.board, run_time()) if self.board else "")
 
 
 _NOT_WHOLE = "completed with something missing"

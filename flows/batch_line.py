@@ -144,13 +144,11 @@ def _urgency(line: dict[str, Any]) -> Urgency:
         return Urgency.model_validate(words)
     except ValidationError as error:
         where = str(error.errors(include_url=False)[0]["loc"][0])
-        fix = (
-            _DEADLINE if where == "deadline" else "Give a whole number; higher ones begin earlier."
-        )
+        fix = _DEADLINE if where == "deadline" else _PRIORITY
         raise InputError(f'"{where}" got {one_line(repr(words[where]), 100)}.', fix) from None
 
 
-_PRIORITY = "Give a whole number; lines with a higher one begin earlier."
+_PRIORITY = "Give a whole number; higher ones begin earlier."
 _DEADLINE = "Write a time with its zone, such as 2026-12-24T18:00:00+01:00."
 
 

@@ -65,15 +65,15 @@ class BatchBoard:
     @property
     def left(self) -> int:
         """Lines that have not ended."""
-        return self.total - len(self.lines) + self.counts.get("running", 0)
+        return self.total - sum(line.status != "running" for line in self.lines.values())
 
     def seconds_left(self, now: float) -> float | None:
         """Seconds that the rest takes, as the lines before did; None while none has ended here."""
-        done = self.total - self.left - self.counts.get("passed over", 0)
-        begun = [line.began_at for line in self.lines.values() if line.status != "passed over"]
-        if not done or not self.left:
+        here = [line for line in self.lines.values() if line.status != "passed over"]
+        done = sum(line.status != "running" for line in here)
+        if not done or not (left := self.left):
             return None
-        return (now - min(begun)) / done * self.left
+        return (now - min(line.began_at for line in here)) / done * left
 
 
 def batch_words(board: BatchBoard, now: float) -> str:

@@ -63,7 +63,6 @@ KEYED: dict[RecordKind, str] = {
 }
 """Records that have a folder for each kind, with a file a key."""
 ARTIFACTS, PICTURES, TOOL_STATE = "artifacts", "calls/pictures", "python"
-"""What names of pictures begin with."""
 STEPS, TRANSCRIPTS = "steps", "transcripts"
 _NAME_CHARS = 120
 

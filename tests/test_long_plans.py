@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from growing_time import growth
+from growth import growth
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.tasks.subagent.answer import abort_reason
 from pydantic import ValidationError

@@ -5,23 +5,22 @@ Nobody triggers a run here. The server is a real one with all its services, and 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import pytest
 from deployments import WITHIN_S, automations, deploy_all, prefect_command, start_deployment
 from flow_runs import plan_of
 from own_server import OwnServer, kill_tree, own_server, wait_for
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelling, Crashed, InfrastructurePending, Pending, Running, Submitting
@@ -31,9 +30,9 @@ from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
+from two_machines import ask_server, flow_run_of
 from typer.testing import CliRunner
 
-T = TypeVar("T")
 MOST_CRASHES = 10
 HEARTBEAT_S = 1.0
 BEGUN = (Pending, Submitting, InfrastructurePending, Running)
@@ -54,28 +53,16 @@ FOR_EACH = parse_plan(
 pytestmark = pytest.mark.slow
 
 
-def ask(question: Callable[[PrefectClient], Coroutine[Any, Any, T]]) -> T:
-    async def answer() -> T:
-        async with get_client() as client:
-            return await question(client)
-
-    return asyncio.run(answer())
-
-
-def run_of(flow_run_id: UUID) -> FlowRun:
-    return ask(lambda client: client.read_flow_run(flow_run_id))
-
-
 def states_of(flow_run_id: UUID) -> list[str]:
     async def read(client: PrefectClient) -> list[State[Any]]:
         return await client.read_flow_run_states(flow_run_id)
 
-    return [str(state.name) for state in ask(read)]
+    return [str(state.name) for state in ask_server(read)]
 
 
 def wait_until(flow_run_id: UUID, *names: str) -> None:
     def reached() -> bool:
-        return run_of(flow_run_id).state_name in names
+        return flow_run_of(flow_run_id).state_name in names
 
     wait_for(reached, f"{names} of the flow run, which has {states_of(flow_run_id)},")
 
@@ -168,7 +155,7 @@ def _deploy_nightly_batch(stage: Stage, due: datetime) -> Path:
 
 def runs_of_deployment(name: str) -> list[FlowRun]:
     only = DeploymentFilter(name=DeploymentFilterName(any_=[name]))
-    runs = ask(lambda client: client.read_flow_runs(deployment_filter=only))
+    runs = ask_server(lambda client: client.read_flow_runs(deployment_filter=only))
     return sorted(runs, key=lambda run: str(run.expected_start_time))
 
 
@@ -221,7 +208,7 @@ def scenario(stage: Stage) -> Iterator[Scenario]:
         for state in (Running(), Cancelling()):
             await client.set_flow_run_state(cancelling, state, force=True)
 
-    ask(died)
+    ask_server(died)
     stage.held["long: S1"] = threading.Event()
     with stage.server.worker():
         long = stage.start("long")
@@ -307,13 +294,13 @@ def test_a_run_that_crashes_each_time_is_not_put_back_for_ever() -> None:
                 await client.set_flow_run_state(run, state, force=True)
 
         before = states_of(run).count("Crashed")
-        if before < MOST_CRASHES and run_of(run).state_name != "Failed":
-            ask(crash)
-        return run_of(run).state_name == "Failed"
+        if before < MOST_CRASHES and flow_run_of(run).state_name != "Failed":
+            ask_server(crash)
+        return flow_run_of(run).state_name == "Failed"
 
     # No worker takes one that has no deployment.
     parameters = {"objective": "crashing"}
-    run = ask(lambda client: client.create_flow_run(swarm_flow, parameters=parameters)).id
+    run = ask_server(lambda client: client.create_flow_run(swarm_flow, parameters=parameters)).id
     wait_for(crashed_again, "the end of a run that crashes each time")
     states = states_of(run)
     assert states.count("Crashed") == MOST_CRASHES, states
@@ -334,7 +321,7 @@ def test_a_run_that_was_being_cancelled_when_its_machine_died_is_cancelled(
 def test_a_run_that_waits_for_a_person_is_left_alone_and_goes_on_by_itself_when_approved(
     scenario: Scenario,
 ) -> None:
-    suspended = run_of(scenario.suspended).state
+    suspended = flow_run_of(scenario.suspended).state
     assert suspended is not None
     age = datetime.now(UTC) - suspended.timestamp
     assert suspended.name == "Suspended"

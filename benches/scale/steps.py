@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "support"))
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "support" / "memory"))
 from dask_cluster import dask_cluster
-from own_prefect import OwnServer
+from own_prefect import OwnServer, own_server
 from postgres_server import postgres_server
 
 __all__ = ["database", "model_server", "prefect_with_redis", "run"]
@@ -122,10 +122,7 @@ def prefect_with_redis() -> Generator[OwnServer]:
         postgres_server(programs=Path(bin_dir())) as (postgres, _),
         database(postgres) as own,
         _redis() as port,
-        TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home,
-    ):
-        server = OwnServer(
-            Path(home),
+        own_server(
             PREFECT_SERVER_DATABASE_CONNECTION_URL=own.replace("://", "+asyncpg://"),
             PREFECT_MESSAGING_BROKER="prefect_redis.messaging",
             PREFECT_MESSAGING_CACHE="prefect_redis.messaging",
@@ -133,12 +130,9 @@ def prefect_with_redis() -> Generator[OwnServer]:
             PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE="prefect_redis.lease_storage",
             PREFECT_REDIS_MESSAGING_HOST="127.0.0.1",
             PREFECT_REDIS_MESSAGING_PORT=str(port),
-        )
-        try:
-            server.start()
-            yield server
-        finally:
-            server.stop()
+        ) as server,
+    ):
+        yield server
 
 
 @contextmanager

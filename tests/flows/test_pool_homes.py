@@ -10,8 +10,8 @@ from contextvars import copy_context
 from pathlib import Path
 
 import pytest
-from own_server import own_server
-from pool_parts import deploy, parts_of, small_plan, wait_for
+from own_server import own_server, wait_for
+from pool_parts import deploy, parts_of, small_plan
 from prefect_swarm.cli.app import app
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm

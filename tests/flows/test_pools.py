@@ -19,9 +19,8 @@ from uuid import UUID
 import pytest
 from deployments import start_deployment
 from flow_runs import plan_of, steps_of
-from own_server import OwnServer, own_server
-from own_server import wait_for as wait_for_seconds
-from pool_parts import deploy, make_pool, parts_of, set_state, small_plan, wait_for
+from own_server import OwnServer, own_server, wait_for
+from pool_parts import deploy, make_pool, parts_of, set_state, small_plan
 from prefect.client.schemas.actions import WorkPoolUpdate
 from prefect.states import AwaitingRetry, Cancelling, Crashed, Running, Suspended
 from prefect_swarm.errors import InputError
@@ -209,7 +208,7 @@ def test_a_run_and_a_part_whose_processes_are_killed_go_on_as_the_same_two_flow_
     kill_process_of(parent)
     # A worker whose server is busy may not come to say it; an automation of the page does then.
     with suppress(AssertionError):
-        wait_for_seconds(lambda: "Crashed" in states_of(parent), "the run's crash", 60)
+        wait_for(lambda: "Crashed" in states_of(parent), "the run's crash", 60)
     set_state(parent, Crashed())
     hold.set()
     wait_for(lambda: flow_run_of(child.id).state_name == "Completed", "the part's end")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from growing_time import growth
+from growth import growth
 from prefect_swarm.errors import SwarmError
 from prefect_swarm.serve.chat_request import ChatRequest, chat_request, read_chat_body
 from prefect_swarm.serve.connection import api_error

@@ -1,12 +1,13 @@
-"""Whether a call's time grows in proportion to what it is called with."""
+"""How the time of a call grows with what it is called with."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from functools import partial
 from time import thread_time_ns
 
-__all__ = ["grows_faster"]
+__all__ = ["grows_faster", "growth"]
 
 _LINEAR = 8  # four times the text takes a linear reader four times as long, a quadratic one 16
 _TRIES = 5
@@ -38,6 +39,17 @@ def grows_faster(call: Callable[[int], Callable[[], object]], size: int) -> str:
         if is_seen:
             found = f"from {short:,} to {4 * short:,} characters the time grew {ratio:.0f}fold"
     return found
+
+
+def growth(work: Callable[[int], object], size: int, below: float = 6.0) -> float:
+    """Return how much longer four times as much takes: 4 where it is linear, 16 where quadratic.
+
+    It is the time of this thread alone: what else the machine does counts for nothing. What is
+    not below what it should be is measured again.
+    """
+    work(size)  # what is made once, and cold caches, would make the first one look slow
+    ratio, _ = _growth(lambda count: partial(work, count), size, 4 * size, below)
+    return ratio
 
 
 def _growth(

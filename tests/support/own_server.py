@@ -106,7 +106,10 @@ def own_server(folder: Path, database: Path, **variables: str) -> Generator[OwnS
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = _START_S) -> None:
-    """Return when it holds; it is looked at ten times a second."""
+    """Return when it holds; it is looked at ten times a second.
+
+    On a busy machine each process takes a minute to start.
+    """
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{what} did not come within {seconds} s"

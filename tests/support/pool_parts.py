@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from flow_runs import plan_of
-from own_server import wait_for as wait_for_seconds
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.types.entrypoint import EntrypointType
@@ -16,7 +14,7 @@ from prefect_swarm.flows.swarm import swarm as swarm_flow
 from prefect_swarm.plan.task_ir import TaskIR
 from two_machines import ask_server
 
-__all__ = ["deploy", "make_pool", "parts_of", "set_state", "small_plan", "wait_for"]
+__all__ = ["deploy", "make_pool", "parts_of", "set_state", "small_plan"]
 
 
 def small_plan(pool: str, objective: str, **part: Any) -> TaskIR:
@@ -66,8 +64,3 @@ def parts_of(objective: str) -> list[FlowRun]:
 
 def set_state(flow_run: UUID, state: State[Any]) -> None:
     ask_server(lambda client: client.set_flow_run_state(flow_run, state, force=True))
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Return when it holds; on a busy machine each process takes a minute to start."""
-    wait_for_seconds(condition, what, 600)

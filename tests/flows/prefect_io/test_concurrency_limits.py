@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,30 +14,22 @@ from deployments import prefect_command, start_deployment
 from flow_runs import plan_of
 from own_server import OwnServer, own_server, wait_for
 from prefect import tags
-from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.orchestration import PrefectClient
 from prefect_swarm import SwarmOptions, swarm
 from prefect_swarm.cli.app import app
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
 from scripted import Script, scripted
+from two_machines import ask_server, flow_run_of
 from typer.testing import CliRunner
 
-T = TypeVar("T")
 PLAN = plan_of({"id": "S1"}, objective="Find out").model_dump(mode="json")
 
 pytestmark = pytest.mark.slow
 
 
-def ask(question: Callable[[PrefectClient], Coroutine[Any, Any, T]]) -> T:
-    async def answer() -> T:
-        async with get_client() as client:
-            return await question(client)
-
-    return asyncio.run(answer())
-
-
 def state_of(flow_run_id: UUID) -> str:
-    return str(ask(lambda client: client.read_flow_run(flow_run_id)).state_name)
+    return str(flow_run_of(flow_run_id).state_name)
 
 
 def reach(flow_run_id: UUID, *names: str) -> None:
@@ -49,7 +41,7 @@ def used_slots(deployment: str) -> int | None:
         limit = (await client.read_deployment_by_name(deployment)).global_concurrency_limit
         return None if limit is None else limit.active_slots
 
-    return ask(read)
+    return ask_server(read)
 
 
 held = threading.Event()
@@ -136,13 +128,13 @@ def test_a_run_too_many_is_cancelled_where_the_deployment_says_so(
 @pytest.mark.usefixtures("server", "swarm_home")
 def test_a_limit_of_a_tag_holds_for_the_attempts_of_a_swarm_that_is_called_with_it() -> None:
     tag = "team-a"
-    ask(lambda client: client.create_concurrency_limit(tag=tag, concurrency_limit=1))
+    ask_server(lambda client: client.create_concurrency_limit(tag=tag, concurrency_limit=1))
     script = Script(lambda _: "Done.")
     plan = plan_of({"id": "S1"}, {"id": "S2"})
     try:
         with scripted(script), tags(tag):
             result = asyncio.run(swarm("Find out", plan=plan, options=SwarmOptions(memory=False)))
     finally:
-        ask(lambda client: client.delete_concurrency_limit_by_tag(tag))
+        ask_server(lambda client: client.delete_concurrency_limit_by_tag(tag))
     assert result.status == "completed"
     assert script.most_at_once == 1

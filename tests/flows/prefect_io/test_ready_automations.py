@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -18,8 +17,6 @@ import yaml
 from deployments import deploy_all, start_deployment
 from own_server import OwnServer, own_server, wait_for
 from prefect.blocks.webhook import Webhook
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun
 from prefect.events.schemas.automations import AutomationCore
 from prefect_swarm.cli.app import app
 from prefect_swarm.errors import InputError
@@ -33,6 +30,7 @@ from prefect_swarm.store.folder import RunFolder
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
 from pydantic import SecretStr
+from two_machines import flow_run_of
 from typer.testing import CliRunner
 
 NAMES = tuple(each["name"] for each in ready_automations())
@@ -176,16 +174,8 @@ def made(*arguments: str) -> str:
     return result.stdout
 
 
-def run_of(flow_run_id: UUID) -> FlowRun:
-    async def read() -> FlowRun:
-        async with get_client() as client:
-            return await client.read_flow_run(flow_run_id)
-
-    return asyncio.run(read())
-
-
 def reached(flow_run_id: UUID, *names: str) -> Callable[[], bool]:
-    return lambda: run_of(flow_run_id).state_name in names
+    return lambda: flow_run_of(flow_run_id).state_name in names
 
 
 @pytest.mark.slow

@@ -155,14 +155,20 @@ def test_no_more_is_fetched_than_bounds_say(reports: Path, scratch: Path) -> Non
     assert [*scratch.iterdir()] == []
 
 
-@pytest.mark.usefixtures("scratch")
-def test_a_storage_that_hangs_is_given_up() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings = {"host": "127.0.0.1", "port": silent.getsockname()[1], "timeout": 3600}
+@pytest.fixture
+def silent() -> Iterator[None]:
+    """Save the storage `remote-file-system/silent`, which never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        settings = {"host": "127.0.0.1", "port": server.getsockname()[1], "timeout": 3600}
         block: Any = RemoteFileSystem(basepath="ftp://127.0.0.1/", settings=settings)
         block.save("silent", overwrite=True)
-        with pytest.raises(InputError, match=r"silent:a\.txt was not read within 6 s"):
-            read("remote-file-system/silent:a.txt", bounds=FetchBounds(seconds=6))
+        yield
+
+
+@pytest.mark.usefixtures("scratch", "silent")
+def test_a_storage_that_hangs_is_given_up() -> None:
+    with pytest.raises(InputError, match=r"silent:a\.txt was not read within 6 s"):
+        read("remote-file-system/silent:a.txt", bounds=FetchBounds(seconds=6))
 
 
 class Leading(ReadableDeploymentStorage):
@@ -228,12 +234,8 @@ def test_what_is_no_storage_is_not_written_to() -> None:
         asyncio.run(check_writable(StoragePath("secret/word", "x")))
 
 
-@pytest.mark.usefixtures("scratch")
+@pytest.mark.usefixtures("scratch", "silent")
 def test_a_storage_that_hangs_while_it_is_written_to_is_given_up() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings = {"host": "127.0.0.1", "port": silent.getsockname()[1], "timeout": 3600}
-        block: Any = RemoteFileSystem(basepath="ftp://127.0.0.1/", settings=settings)
-        block.save("silent", overwrite=True)
-        place = StoragePath("remote-file-system/silent", "x")
-        with pytest.raises(StorageError, match="x was not written within 6 s"):
-            asyncio.run(write_storage(place, {"a": b"a"}, FetchBounds(seconds=6)))
+    place = StoragePath("remote-file-system/silent", "x")
+    with pytest.raises(StorageError, match="x was not written within 6 s"):
+        asyncio.run(write_storage(place, {"a": b"a"}, FetchBounds(seconds=6)))

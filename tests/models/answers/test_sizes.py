@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from growing_time import growth
+from growth import growth
 from openai import AsyncOpenAI
 from prefect_swarm.models.answers.compatible import compatible
 from prefect_swarm.models.answers.stream import read_response

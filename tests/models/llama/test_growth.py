@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from growing_time import growth
+from growth import growth
 from prefect_swarm.errors import InputError
 from prefect_swarm.models.llama.api import LocalTool, Message
 from prefect_swarm.models.llama.grammar_rules import TooLargeError

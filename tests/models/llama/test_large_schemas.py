@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from grammar_reader import GrammarReader
-from growing_time import growth
+from growth import growth
 from prefect_swarm.errors import InputError
 from prefect_swarm.models.llama.schema_grammar import schema_grammar
 

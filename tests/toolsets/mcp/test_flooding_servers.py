@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from flooding_mcp_server import FLOODING_SERVER
-from growing_time import growth
+from growth import growth
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.plan.output import schema_problem
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, read_servers
