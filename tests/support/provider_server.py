@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["Asked", "ProviderServer", "Reply", "provider_server"]
+__all__ = ["Asked", "ProviderServer", "Reply", "forget_limits", "provider_server"]
 
 _LONGEST_HOLD_S = 30.0
 _PIECE = 24
@@ -162,6 +162,8 @@ def provider_server(
     """
     with _Http(port) as http:
         url = f"http://127.0.0.1:{http.server_port}/v1"
+        if not port:
+            forget_limits(f"127.0.0.1:{http.server_port}")
         http.provider = ProviderServer(reply, url, models, models_status)
         thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
         thread.start()
@@ -174,6 +176,13 @@ def provider_server(
             thread.join()
     if http.provider.broken:
         raise http.provider.broken[0]
+
+
+def forget_limits(provider: str) -> None:
+    """Forget what this process has learned of a provider: another one had its port before."""
+    if limiters := sys.modules.get("prefect_swarm.models.limiter"):
+        for name in [name for name in limiters._limiters if name[0] == provider]:
+            del limiters._limiters[name]
 
 
 class _Http(ThreadingHTTPServer):

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from provider_server import Asked, ProviderServer, Reply, provider_server
+from prefect_swarm.models.limiter import limiter_of
+from provider_server import Asked, ProviderServer, Reply, forget_limits, provider_server
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -273,3 +274,10 @@ def test_a_wrong_key_is_refused_where_models_are_listed(status: int) -> None:
 def test_settings_can_name_a_model_of_the_server() -> None:
     with provider_server(lambda _: Reply()) as server:
         assert server.name("small") == f"openai:small@{server.url}"
+
+
+def test_what_was_learned_of_a_server_that_had_the_port_before_is_forgotten() -> None:
+    learned, other = limiter_of("127.0.0.1:9", "key"), limiter_of("127.0.0.1:99", "key")
+    forget_limits("127.0.0.1:9")
+    assert limiter_of("127.0.0.1:9", "key") is not learned
+    assert limiter_of("127.0.0.1:99", "key") is other
