@@ -22,6 +22,7 @@ FolderUse = Literal["read", "write"]
 _OURS = frozenset(
     {"adapters", "evals", "gates", "mcp-logins", "memory", "personas", "prefixes"}
     | {"procedures", "runs", "sandbox", "served", "server.log", "slots", "training", "weights"}
+    | {"workspaces"}
 )
 """What is in a data folder. One that has anything else is not ours alone."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

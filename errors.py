@@ -48,6 +48,7 @@ __all__ = [
     "UncertainCallError",
     "UnmadeCallError",
     "UnusableReplacementError",
+    "WorkspaceError",
     "WorseAdapterError",
     "exit_code_of_status",
 ]
@@ -104,6 +105,7 @@ class Category(StrEnum):
     TRUNCATED = "TRUNCATED"
     REFUSED = "REFUSED"
     UNAVAILABLE = "UNAVAILABLE"
+    CONFLICT = "CONFLICT"
     INFRASTRUCTURE = "INFRASTRUCTURE"
     BUDGET = "BUDGET"
     UPSTREAM = "UPSTREAM"
@@ -288,6 +290,10 @@ class GateError(SwarmError):
 
     category = Category.INFRASTRUCTURE
     exit_code = ExitCode.USAGE
+
+
+class WorkspaceError(InputError):
+    """A folder can't be worked on: there is no git, it is no folder, or a patch doesn't fit it."""
 
 
 class StepWaivedError(SwarmError):

@@ -1,0 +1,190 @@
+"""The base of a run's work: a user's folder as it is when the run begins, copied once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from ..data_types import Frozen
+from ..errors import WorkspaceError
+from .git import GitFailedError, read_only
+from .repository import Repository
+
+__all__ = ["Base", "Outline", "current_tree", "outline", "record_base", "workspace_folder"]
+
+_MOST_FILES = 200_000
+_MOST_BYTES = 1 << 30
+_NAMED = 40
+
+
+class Base(Frozen):
+    """What a run's changes are made to.
+
+    Attributes:
+        folder: The user's folder.
+        head: The commit that is checked out there; "" where it is no repository of git, or has no
+            commit yet.
+        is_dirty: Whether the folder had changes that are not in that commit.
+        commit: The commit of the whole folder in the run's own repository.
+        at: When it was recorded, seconds since 1970.
+        files: How many files it has.
+    """
+
+    folder: str
+    head: str = ""
+    is_dirty: bool = False
+    commit: str
+    at: int
+    files: int = Field(ge=0)
+
+
+def workspace_folder(path: str) -> tuple[Path, bool]:
+    """Return the folder that a user names, and whether it is a repository of git's.
+
+    Raises:
+        WorkspaceError: It is no folder, or one within a repository.
+    """
+    folder = Path(path).expanduser().resolve()
+    if not folder.is_dir():
+        raise WorkspaceError(f"The workspace {path} is no folder.", "Name a folder that is there.")
+    try:
+        top = read_only(folder, "rev-parse", "--show-toplevel").decode().strip()
+    except GitFailedError as error:
+        if "not a git repository" not in error.problem:
+            raise WorkspaceError(
+                f"git can't read the workspace {folder}: {error.problem}", "See what it says."
+            ) from None
+        return folder, False
+    if top and Path(top).resolve() != folder:
+        raise WorkspaceError(
+            f"The workspace {folder} is a part of the repository {top}.",
+            f"Name {top}; output.only of a step says where its patch may go.",
+        )
+    return folder, True
+
+
+def record_base(repository: Repository, path: str, at: int) -> Base:
+    """Copy a folder into the run's repository: what git has there, and what it doesn't ignore.
+
+    Args:
+        at: Now, seconds since 1970.
+
+    Raises:
+        WorkspaceError: It is no folder, is too large, or can't be read.
+    """
+    folder, is_git = workspace_folder(path)
+    repository.make()
+    head = _head(folder) if is_git else ""
+    tree = current_tree(repository, folder, is_git=is_git)
+    entries = repository.entries(tree)
+    size = sum(entry.size for entry in entries.values())
+    if len(entries) > _MOST_FILES or size > _MOST_BYTES:
+        raise WorkspaceError(
+            f"The workspace {folder} has {len(entries):,} files of {size:,} bytes; "
+            f"{_MOST_FILES:,} of {_MOST_BYTES:,} are the most.",
+            "Have git ignore what is made from other files, or name a smaller folder.",
+        )
+    commit = repository.commit(tree, (), "Base\n", at)
+    dirty = bool(head) and tree != _tree_of_head(folder)
+    return Base(
+        folder=str(folder),
+        head=head,
+        is_dirty=dirty,
+        commit=commit,
+        at=at,
+        files=len(entries),
+    )
+
+
+def current_tree(repository: Repository, folder: Path, *, is_git: bool) -> str:
+    """Return a user's folder as it is now as a tree of the run's repository.
+
+    Raises:
+        WorkspaceError: It can't be read.
+    """
+    git = repository.git
+    with tempfile.TemporaryDirectory(dir=repository.folder, ignore_cleanup_errors=True) as made:
+        index = Path(made, "index")
+        excludes = _excludes(folder) if is_git else ""
+        (git.folder / "info" / "exclude").write_text(excludes, encoding="utf-8")
+        try:
+            git("add", "--all", "--", ".", index=index, work=folder)
+            if is_git and (tracked := _tracked(folder)):
+                # What git has is a part of it, even where a rule ignores it.
+                asked = b"".join(name + b"\0" for name in tracked)
+                options = ("--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+                git("add", *options, index=index, work=folder, stdin=asked)
+        except GitFailedError as error:
+            raise WorkspaceError(
+                f"The workspace {folder} can't be copied: {error.problem}",
+                "Have git ignore what can't be read there.",
+            ) from None
+        return git("write-tree", index=index).decode().strip()
+
+
+def _head(folder: Path) -> str:
+    try:
+        return read_only(folder, "rev-parse", "--verify", "--quiet", "HEAD").decode().strip()
+    except GitFailedError:
+        return ""
+
+
+def _tree_of_head(folder: Path) -> str:
+    return read_only(folder, "rev-parse", "HEAD^{tree}").decode().strip()
+
+
+def _tracked(folder: Path) -> list[bytes]:
+    """Return what git has there and what is still there, without submodules."""
+    listed = read_only(folder, "ls-files", "-z", "--stage", "--cached")
+    names = [
+        line.partition(b"\t")[2]
+        for line in listed.split(b"\0")
+        if line and not line.startswith(b"160000")
+    ]
+    there = dict.fromkeys(names)
+    return [name for name in there if (folder / name.decode("utf-8", "surrogateescape")).exists()]
+
+
+def _excludes(folder: Path) -> str:
+    """Return the rules by which a user has git ignore files outside of `.gitignore`."""
+    texts: list[str] = []
+    for command in (
+        ("rev-parse", "--git-path", "info/exclude"),
+        ("config", "--type=path", "--get", "core.excludesFile"),
+    ):
+        try:
+            name = read_only(folder, *command).decode().strip()
+            texts.append((folder / name).read_text(encoding="utf-8", errors="replace"))
+        except (GitFailedError, OSError):
+            continue
+    return "\n".join(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a planner is told of a workspace: its top, and the kinds of its files."""
+
+    files: int
+    top: tuple[str, ...]
+    kinds: tuple[tuple[str, int], ...]
+
+
+def outline(paths: Sequence[str]) -> Outline:
+    """Return the outline of a tree: folders with how many files they have, and endings. Pure."""
+    top: dict[str, int] = {}
+    kinds: dict[str, int] = {}
+    for path in paths:
+        first, slash, _ = path.partition("/")
+        top[first + slash] = top.get(first + slash, 0) + 1
+        name = path.rpartition("/")[2]
+        ending = f".{name.rpartition('.')[2]}" if "." in name.lstrip(".") else name
+        kinds[ending] = kinds.get(ending, 0) + 1
+    shown = [
+        f"{name} ({count} files)" if name.endswith("/") else name for name, count in top.items()
+    ]
+    most = sorted(kinds.items(), key=lambda each: (-each[1], each[0]))
+    return Outline(len(paths), tuple(shown[:_NAMED]), tuple(most[:8]))

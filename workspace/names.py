@@ -1,0 +1,83 @@
+"""Which paths a patch may have, and which of them are tests. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+__all__ = ["is_test", "is_within", "path_problem", "pattern_problem"]
+
+_LONGEST = 1_000
+_PATTERN = 200
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_SECRET = re.compile(r"\.env(?:\.[^/]{1,40})?|\.netrc|\.pypirc|id_(?:rsa|dsa|ecdsa|ed25519)")
+_SAMPLE = re.compile(r"\.env\.(?:example|sample|template|dist|test)")
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec"})
+_TEST_FILE = re.compile(
+    r"test_[^/]*\.pyi?|[^/]*_test\.(?:py|go|rb|exs?|cc|cpp|dart)|conftest\.py"
+    r"|[^/]*[._-](?:test|spec)\.[cm]?[jt]sx?|[^/]*Tests?\.(?:java|kt|cs|swift)"
+)
+
+
+def path_problem(path: str) -> str:
+    """Say why a subagent may not have a file of that path; "" if it may."""
+    parts = path.split("/")
+    if not path or len(path) > _LONGEST:
+        return "it is empty or too long"
+    if path.startswith("/") or any(part in ("", ".", "..") for part in parts):
+        return "it isn't a plain path below the workspace, such as src/module.py"
+    if _CONTROL.search(path) or "\\" in path:
+        return "it has a character that no path here may have"
+    if any(part.lower() == ".git" for part in parts):
+        return ".git is git's own"
+    name = parts[-1]
+    if _SECRET.fullmatch(name) and not _SAMPLE.fullmatch(name):
+        return "a file of that name holds secrets"
+    return ""
+
+
+def pattern_problem(pattern: str) -> str:
+    """Say why a text is no pattern of paths; "" if it is: `src/**`, `*.md`, `docs/*.txt`."""
+    if not pattern.strip() or len(pattern) > _PATTERN:
+        return f"a pattern of paths has 1 to {_PATTERN} characters"
+    if pattern.startswith(("/", "!")) or ".." in pattern.split("/"):
+        return f"{pattern!r} isn't a pattern of paths below the workspace, such as src/**"
+    if pattern.count("*") > 10:
+        return f"{pattern!r} has more than 10 stars"
+    return ""
+
+
+def is_within(path: str, patterns: Iterable[str]) -> bool:
+    """Say whether a path is one that a pattern names.
+
+    `*` and `?` are within a folder, `**` over any number of them; a pattern without a slash is for
+    the file's name in any folder, and a folder's name stands for all that is in it.
+    """
+    return any(_expression(pattern.removesuffix("/")).fullmatch(path) for pattern in patterns)
+
+
+@lru_cache(maxsize=512)
+def _expression(pattern: str) -> re.Pattern[str]:
+    parts = pattern.removeprefix("./").split("/")
+    if len(parts) == 1 and parts[0] != "**":
+        parts = ["**", *parts]
+    written = ""
+    for number, part in enumerate(parts):
+        is_last = number == len(parts) - 1
+        if part == "**":
+            written += ".*" if is_last else "(?:[^/]+/)*"
+        else:
+            written += _segment(part) + ("" if is_last else "/")
+    return re.compile(f"{written}(?:/.*)?" if parts[-1] != "**" else written, re.DOTALL)
+
+
+def _segment(part: str) -> str:
+    plain = {"*": "[^/]*", "?": "[^/]"}
+    return "".join(plain.get(character, re.escape(character)) for character in part)
+
+
+def is_test(path: str) -> bool:
+    """Say whether a file is a project's test, or what its tests work with."""
+    *folders, name = path.split("/")
+    return bool(_TEST_FOLDERS.intersection(folders)) or bool(_TEST_FILE.fullmatch(name))

@@ -1,0 +1,419 @@
+"""The repository of a run: trees of files, changes of them, patches and merges.
+
+Trees and commits are named by their ids. Nothing here needs a working folder, except `checked_out`,
+which gives one to read.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..errors import WorkspaceError
+from ..files import make_folder
+from ..settings import home
+from .git import Git, GitFailedError
+
+__all__ = [
+    "LARGEST_FILE",
+    "LARGEST_PATCH",
+    "Change",
+    "Entry",
+    "FileData",
+    "Match",
+    "Merged",
+    "PatchError",
+    "Repository",
+    "folder_of",
+]
+
+Kind = Literal["file", "executable", "link", "submodule"]
+_KINDS: dict[str, Kind] = {
+    "100644": "file",
+    "100755": "executable",
+    "120000": "link",
+    "160000": "submodule",
+}
+_MODES: dict[Kind, str] = {kind: mode for mode, kind in _KINDS.items()}
+_NO_BLOB = "0" * 40
+_MIB = 1 << 20
+LARGEST_PATCH = 4 * _MIB
+"""Bytes that a patch may have: it is read by gates, persons and models."""
+LARGEST_FILE = 4 * _MIB
+"""Bytes of a file that a subagent may write."""
+_WHO = {"NAME": "Prefect Swarm", "EMAIL": "swarm@localhost"}
+
+
+class PatchError(WorkspaceError):
+    """A patch can't be applied to a tree; says where it doesn't fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of a tree: what kind of file it is, git's name for what it holds, and its bytes."""
+
+    path: str
+    kind: Kind
+    blob: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileData:
+    """What a file is to hold."""
+
+    data: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a file differs between two trees; None where it isn't in one of them."""
+
+    path: str
+    before: Entry | None
+    after: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A line that a search found; lines count from 1."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What two commits come to: a commit, or the paths on which they conflict."""
+
+    commit: str
+    conflicts: tuple[str, ...] = ()
+
+
+def folder_of(run: str) -> Path:
+    """Return where a run's repository is on this machine."""
+    return home() / "workspaces" / run
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A bare repository in `folder/git`, and what was checked out of it in `folder/trees`."""
+
+    folder: Path
+
+    @property
+    def git(self) -> Git:
+        """Git on it."""
+        return Git(self.folder / "git")
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was made."""
+        return (self.folder / "git" / "HEAD").exists()
+
+    def make(self) -> None:
+        """Make it, unless it is there.
+
+        Raises:
+            WorkspaceError: There is no git, or it can't be made.
+        """
+        if self.is_there:
+            return
+        make_folder(self.folder / "git")
+        self.git("init", "--bare", "--quiet", "--template=")
+        make_folder(self.folder / "git" / "info")
+
+    def remove(self) -> None:
+        """Free its place on the disk."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # --- trees --------------------------------------------------------------------------------
+
+    def has(self, name: str) -> bool:
+        """Whether a commit or tree is here."""
+        try:
+            self.git("cat-file", "-e", name)
+        except GitFailedError:
+            return False
+        return True
+
+    def tree_of(self, name: str) -> str:
+        """Return the tree of a commit, or of a tree itself."""
+        return self.git("rev-parse", "--verify", f"{name}^{{tree}}").decode().strip()
+
+    def entries(self, tree: str, paths: Iterable[str] = ()) -> dict[str, Entry]:
+        """Return the files of a tree by their paths: all, or those of these paths and folders."""
+        printed = self.git("ls-tree", "-r", "-z", "-l", "--full-tree", tree, "--", *paths)
+        return {entry.path: entry for entry in map(_entry, _parts(printed))}
+
+    def data(self, entry: Entry) -> bytes:
+        """Return what a file holds, or where a link leads."""
+        return b"" if entry.kind == "submodule" else self.git("cat-file", "blob", entry.blob)
+
+    def read(self, tree: str, path: str) -> bytes | None:
+        """Return what a file of a tree holds; None where there is no such file."""
+        entry = self.entries(tree, (path,)).get(path)
+        return (
+            None if entry is None or entry.kind not in ("file", "executable") else self.data(entry)
+        )
+
+    def with_changes(self, tree: str, changes: Mapping[str, FileData | None]) -> str:
+        """Return a tree in which files hold something else; None takes a file away."""
+        with self._index(tree) as index:
+            lines = bytearray()
+            for path, change in changes.items():
+                if change is None:
+                    lines += f"0 {_NO_BLOB}\t{path}\0".encode()
+                    continue
+                blob = self.git("hash-object", "-w", "--stdin", stdin=change.data).decode().strip()
+                mode = _MODES["executable" if change.executable else "file"]
+                # What stands in the place of a folder, or the other way round, goes.
+                lines += f"{mode} {blob}\t{path}\0".encode()
+            self.git(
+                "update-index", "-z", "--replace", "--index-info", index=index, stdin=bytes(lines)
+            )
+            return self.git("write-tree", index=index).decode().strip()
+
+    def changes(self, before: str, after: str) -> tuple[Change, ...]:
+        """Return the files in which two trees differ, by their paths."""
+        printed = self.git("diff-tree", "-r", "-z", "--raw", "--no-abbrev", before, after)
+        parts = _parts(printed)
+        found: list[Change] = []
+        for head, path in zip(parts[::2], parts[1::2], strict=True):
+            modes = head.removeprefix(b":").decode().split()
+            name = path.decode("utf-8", "surrogateescape")
+            old, new = (
+                Entry(name, _KINDS.get(mode, "file"), blob, -1) if mode != "000000" else None
+                for mode, blob in zip(modes[:2], modes[2:4], strict=True)
+            )
+            found.append(Change(name, old, new))
+        return tuple(found)
+
+    def ignored(self, tree: str, paths: Sequence[str]) -> frozenset[str]:
+        """Return which of these paths git ignores by a tree's `.gitignore` files."""
+        if not paths:
+            return frozenset()
+        rules = [
+            entry
+            for entry in self.entries(tree).values()
+            if entry.path.rpartition("/")[2] == ".gitignore" and entry.kind == "file"
+        ]
+        with tempfile.TemporaryDirectory(dir=self.folder) as work:
+            for rule in rules:
+                file = Path(work, rule.path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(self.data(rule))
+            asked = b"".join(f"{path}\0".encode() for path in paths)
+            try:
+                printed = self.git(
+                    *("check-ignore", "--no-index", "-z", "--stdin"),
+                    stdin=asked,
+                    work=Path(work),
+                    environment={"GIT_LITERAL_PATHSPECS": "0"},
+                )
+            except GitFailedError as error:
+                if error.status == 1:  # None of them is.
+                    return frozenset()
+                raise
+        return frozenset(part.decode() for part in _parts(printed))
+
+    def search(
+        self, tree: str, pattern: str, *, literal: bool, paths: Iterable[str] = (), most: int
+    ) -> list[Match]:
+        """Return lines of text files that have a text, or fit a POSIX extended expression.
+
+        Args:
+            paths: Folders or files to look in; all of them where none is named.
+            most: Lines of a file that are looked for.
+
+        Raises:
+            GitFailedError: It is no such expression.
+        """
+        kind = "-F" if literal else "-E"
+        options = ("-n", "-z", "-I", "--no-color", "--full-name", f"-m{most}", kind, "-e", pattern)
+        try:
+            printed = self.git("grep", *options, tree, "--", *paths)
+        except GitFailedError as error:
+            if error.status == 1:  # Nothing is found.
+                return []
+            raise
+        found: list[Match] = []
+        for line in printed.decode("utf-8", "replace").split("\n"):
+            name, _, rest = line.removeprefix(f"{tree}:").partition("\0")
+            number, _, text = rest.partition("\0")
+            if number.isdecimal():
+                found.append(Match(name, int(number), text))
+        return found
+
+    @contextmanager
+    def checked_out(self, tree: str) -> Generator[Path]:
+        """Give a folder with a tree's files, for anybody to read; it stays for the next reader."""
+        folder = self.folder / "trees" / tree
+        if not folder.exists():
+            make_folder(folder.parent)
+            with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as new:
+                work = Path(new, "files")
+                work.mkdir(0o755)
+                index = Path(new, "index")
+                self.git("read-tree", tree, index=index)
+                workers = Git(self.folder / "git", {"checkout.workers": "0"})
+                workers("checkout-index", "-a", "-q", "-f", index=index, work=work)
+                work.chmod(0o755)
+                with suppress(OSError):  # Another process was quicker.
+                    work.rename(folder)
+        yield folder
+
+    def drop_trees(self, kept: Iterable[str] = ()) -> None:
+        """Free what was checked out, except some trees."""
+        names = set(kept)
+        with suppress(FileNotFoundError):
+            for each in (self.folder / "trees").iterdir():
+                if each.name not in names:
+                    shutil.rmtree(each, ignore_errors=True)
+
+    @contextmanager
+    def _index(self, tree: str) -> Generator[Path]:
+        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as made:
+            index = Path(made, "index")
+            self.git("read-tree", tree, index=index)
+            yield index
+
+    # --- patches ------------------------------------------------------------------------------
+
+    def patch(self, before: str, after: str) -> str:
+        """Return what makes one tree of another, as a unified diff; "" where nothing does.
+
+        Raises:
+            WorkspaceError: It has more than `LARGEST_PATCH` bytes.
+        """
+        binary = [
+            change.path
+            for change in self.changes(before, after)
+            if not all(map(self._is_text, filter(None, (change.before, change.after))))
+        ]
+        options = ("-r", "-p", "--binary", "--full-index", "--no-color", "--no-ext-diff")
+        more = ("--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
+        if binary:
+            self._note_binary(binary)
+        printed = self.git("diff-tree", *options, *more, before, after)
+        if len(printed) > LARGEST_PATCH:
+            raise WorkspaceError(
+                f"The patch has {len(printed):,} bytes; {LARGEST_PATCH:,} is the most.",
+                "Change less, and leave files out that are made from others.",
+            )
+        return printed.decode("utf-8", "replace")
+
+    def _is_text(self, entry: Entry) -> bool:
+        if entry.kind == "submodule":
+            return True
+        data = self.data(entry)
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return False
+        return b"\0" not in data
+
+    def _note_binary(self, paths: Iterable[str]) -> None:
+        """Have git write these as binary: a line of theirs is no text that a patch could have."""
+        attributes = self.folder / "git" / "info" / "attributes"
+        lines = "".join(f"{_quoted(path)} -diff\n" for path in paths)
+        with attributes.open("a", encoding="utf-8") as stream:
+            stream.write(lines)
+
+    def applied(self, tree: str, patch: str) -> str:
+        """Return the tree that a patch makes of one.
+
+        Raises:
+            PatchError: It doesn't fit, or is no patch.
+        """
+        with self._index(tree) as index:
+            options = ("--cached", "--whitespace=nowarn", "--recount", "-p1", "-")
+            text = patch if patch.endswith("\n") else f"{patch}\n"
+            try:
+                self.git("apply", *options, index=index, stdin=text.encode("utf-8", "replace"))
+            except GitFailedError as error:
+                said = re.sub(r"^git apply failed: ", "", error.problem)
+                raise PatchError(f"The patch can't be applied: {said}") from None
+            return self.git("write-tree", index=index).decode().strip()
+
+    # --- commits ------------------------------------------------------------------------------
+
+    def commit(self, tree: str, parents: Sequence[str], message: str, at: int) -> str:
+        """Return the commit of a tree; the same arguments always give the same one.
+
+        Args:
+            at: Its time, seconds since 1970.
+        """
+        environment = {
+            f"GIT_{role}_{name}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for name, value in {**_WHO, "DATE": f"{at} +0000"}.items()
+        }
+        options = [part for parent in parents for part in ("-p", parent)]
+        printed = self.git(
+            "commit-tree", tree, *options, stdin=message.encode(), environment=environment
+        )
+        return printed.decode().strip()
+
+    def contains(self, commit: str, earlier: str) -> bool:
+        """Whether a commit has all that an earlier one has."""
+        try:
+            self.git("merge-base", "--is-ancestor", earlier, commit)
+        except GitFailedError as error:
+            if error.status == 1:
+                return False
+            raise
+        return True
+
+    def merged(self, ours: str, theirs: str, at: int) -> Merged:
+        """Return the commit that has what both have, by a three-way merge."""
+        if self.contains(ours, theirs):
+            return Merged(ours)
+        if self.contains(theirs, ours):
+            return Merged(theirs)
+        try:
+            options = ("--write-tree", "-z", "--name-only", "--no-messages")
+            printed = self.git("merge-tree", *options, ours, theirs)
+        except GitFailedError as error:
+            if error.status != 1:
+                raise
+            _, *paths = _parts(error.output)
+            names = tuple(dict.fromkeys(path.decode("utf-8", "replace") for path in paths))
+            return Merged("", names)
+        tree = _parts(printed)[0].decode()
+        return Merged(self.commit(tree, (ours, theirs), "Merge\n", at))
+
+    def pack(self, commit: str) -> bytes:
+        """Return all that a commit without parents needs, for `unpack` elsewhere."""
+        return self.git("pack-objects", "--stdout", "--revs", "-q", stdin=f"{commit}\n".encode())
+
+    def unpack(self, data: bytes) -> None:
+        """Take what `pack` returned."""
+        self.git("index-pack", "--stdin", "--fix-thin", stdin=data)
+
+
+def _parts(printed: bytes) -> list[bytes]:
+    return [part for part in printed.split(b"\0") if part]
+
+
+def _entry(line: bytes) -> Entry:
+    head, _, path = line.partition(b"\t")
+    mode, _, blob, size = head.decode().split()
+    kind = _KINDS.get(mode, "file")
+    length = int(size) if size.isdecimal() else 0
+    return Entry(path.decode("utf-8", "surrogateescape"), kind, blob, length)
+
+
+def _quoted(path: str) -> str:
+    """Return a path as a pattern of git's attributes that fits it alone."""
+    literal = re.sub(r"([\\*?\[\]!#])", r"\\\1", path)
+    escaped = literal.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"/{escaped}"'
