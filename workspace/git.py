@@ -58,7 +58,7 @@ def git_version() -> tuple[int, ...]:
         raise WorkspaceError("A workspace needs git, and there is none on PATH.", _INSTALL)
     printed = _call([tool, "--version"], b"", {}, "/")
     found = re.search(r"(\d{1,6})\.(\d{1,6})", printed.decode("utf-8", "replace"))
-    version: tuple[int, ...] = tuple(map(int, found.groups())) if found else (0,)
+    version = (int(found[1]), int(found[2])) if found else (0, 0)
     if version < OLDEST:
         shown = ".".join(map(str, version))
         raise WorkspaceError(f"A workspace needs a newer git; that on PATH is {shown}.", _INSTALL)
