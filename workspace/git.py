@@ -16,7 +16,7 @@ from ..text import one_line
 
 __all__ = ["OLDEST", "Git", "GitFailedError", "git_version", "read_only"]
 
-OLDEST = (2, 38)
+OLDEST: tuple[int, ...] = (2, 38)
 """The first version that merges trees without a working folder (`git merge-tree --write-tree`)."""
 SECONDS = 300.0
 """What a call may take; a folder for which that is too little is too large to be copied."""
@@ -58,7 +58,7 @@ def git_version() -> tuple[int, ...]:
         raise WorkspaceError("A workspace needs git, and there is none on PATH.", _INSTALL)
     printed = _call([tool, "--version"], b"", {}, "/")
     found = re.search(r"(\d{1,6})\.(\d{1,6})", printed.decode("utf-8", "replace"))
-    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    version: tuple[int, ...] = (int(found[1]), int(found[2])) if found else (0, 0)
     if version < OLDEST:
         shown = ".".join(map(str, version))
         raise WorkspaceError(f"A workspace needs a newer git; that on PATH is {shown}.", _INSTALL)

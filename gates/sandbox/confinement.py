@@ -17,6 +17,7 @@ from ...errors import SandboxError
 
 __all__ = [
     "ENVIRONMENT",
+    "OWN",
     "WORK",
     "VisibleFiles",
     "collect_visible_files",
@@ -24,6 +25,7 @@ __all__ = [
     "filter_for",
     "find_visible_files",
     "interpreter",
+    "is_covered",
     "package_folders",
 ]
 
@@ -142,7 +144,7 @@ def collect_visible_files(prefixes: Iterable[Path], *hidden: Path) -> VisibleFil
         for place in dict.fromkeys((Path(os.path.abspath(prefix)), prefix.resolve())):
             for name in _OF_PREFIX:
                 _add_path(place / name, binds, symlinks)
-    masks = [str(path) for path in hidden if _covered(str(path), binds.values())]
+    masks = [str(path) for path in hidden if is_covered(str(path), binds.values())]
     return VisibleFiles(
         binds=[(binds[target], target) for target in sorted(binds)],
         devices=list(_DEVICES),
@@ -152,9 +154,9 @@ def collect_visible_files(prefixes: Iterable[Path], *hidden: Path) -> VisibleFil
 
 
 def _add_path(path: Path, binds: dict[str, str], symlinks: dict[str, str]) -> None:
-    if _covered(str(path), binds) or not path.exists():
+    if is_covered(str(path), binds) or not path.exists():
         return
-    if _covered(str(path), OWN):
+    if is_covered(str(path), OWN):
         raise SandboxError(
             f"{path} is needed in the sandbox, but the sandbox has something of its own there.",
             "Move the virtual environment to another folder.",
@@ -166,7 +168,8 @@ def _add_path(path: Path, binds: dict[str, str], symlinks: dict[str, str]) -> No
         binds[str(path)] = str(path.resolve())
 
 
-def _covered(path: str, folders: Iterable[str]) -> bool:
+def is_covered(path: str, folders: Iterable[str]) -> bool:
+    """Say whether a path is one of some folders, or in one of them."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 

@@ -185,6 +185,7 @@ async def _ready(pipe: IO[bytes], add: Callable[..., Any]) -> None:
 
 _MIB = 1 << 20
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
+_NO_PATHS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +237,16 @@ class Program:
     """A command and the files it needs, by their path in the work folder, where it starts.
 
     `argv[0] == "python"` is this interpreter. `keep` names files of the work folder to hand back.
+    `shows` are folders of this machine that it may read, by the paths that it sees them under, and
+    `links` are links of its own, by their paths; neither is there without namespaces.
     """
 
     argv: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=lambda: _NOTHING)
     stdin: bytes = b""
     keep: tuple[str, ...] = ()
+    shows: Mapping[str, str] = field(default_factory=lambda: _NO_PATHS)
+    links: Mapping[str, str] = field(default_factory=lambda: _NO_PATHS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,14 @@ from typing import cast
 
 from ...errors import InputError, SandboxError
 from .confinement import (
+    OWN,
     WORK,
     VisibleFiles,
     environment,
     filter_for,
     find_visible_files,
     interpreter,
+    is_covered,
 )
 from .launched import (
     LIMITS_HINT,
@@ -36,6 +38,7 @@ from .launcher.wire import Allowance, BackendKind, Config, LauncherReport, pack,
 __all__ = [
     "SandboxBackend",
     "StartedProgram",
+    "place_of",
     "prestarted",
     "run_on",
     "start",
@@ -43,6 +46,7 @@ __all__ = [
     "take",
     "use",
     "waiting_config",
+    "with_shown",
 ]
 
 
@@ -148,12 +152,13 @@ def _refuse(program: Program, limits: SandboxLimits) -> None:
 def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, work: str) -> Config:
     name, *rest = program.argv
     loose = backend.kind == "limits-only"
-    shown = VisibleFiles([], [], [], []) if loose else find_visible_files()
+    python = interpreter() if loose else place_of(interpreter(), program)
+    shown = VisibleFiles([], [], [], []) if loose else with_shown(find_visible_files(), program)
     return Config(
         kind=backend.kind,
         own_user=backend.own_user,
         outer_id=_outer_id(),
-        argv=[interpreter() if name == "python" else name, *rest],
+        argv=[python if name == "python" else name, *rest],
         environment=environment() | ({"HOME": work, "TMPDIR": work} if loose else {}),
         work=work,
         binds=shown.binds,
@@ -170,11 +175,50 @@ def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, wo
         files=list(program.files),
         keep=list(program.keep),
         bubblewrap=backend.bubblewrap,
-        python=interpreter(),
+        python=python,
         nice=0,
         waits=False,
         group="" if loose else backend.group,
     )
+
+
+def with_shown(visible: VisibleFiles, program: Program) -> VisibleFiles:
+    """Return what a program sees of this machine, with what it is shown besides.
+
+    Where one of its links takes the place of a folder that is visible, what is in that folder is
+    seen only where the program is shown it.
+    """
+    kept = [bind for bind in visible.binds if not is_covered(bind[1], program.links)]
+    targets = [target for _, target in kept]
+    shown = [
+        (source, target)
+        for target, source in sorted(program.shows.items())
+        if not is_covered(target, targets) and not any(is_covered(t, [target]) for t in targets)
+    ]
+    links = [
+        (to, path)
+        for path, to in sorted(program.links.items())
+        if not is_covered(path, [*targets, *OWN])
+    ]
+    masks = [place_of(path, program) for path in visible.masks]
+    return VisibleFiles(
+        binds=sorted([*kept, *shown], key=lambda bind: bind[1]),
+        devices=visible.devices,
+        symlinks=[
+            *(each for each in visible.symlinks if not is_covered(each[1], program.links)),
+            *links,
+        ],
+        masks=[path for path in masks if is_covered(path, [*targets, *(t for _, t in shown)])],
+    )
+
+
+def place_of(path: str, program: Program) -> str:
+    """Return where a program sees a file of this machine that one of its links would hide."""
+    if is_covered(path, program.links):
+        for target, source in program.shows.items():
+            if is_covered(path, [source]):
+                return target + path.removeprefix(source)
+    return path
 
 
 def _outer_id() -> int:

@@ -179,6 +179,7 @@ def _temporary(path: str) -> bool:
 def _link(config: Config, root: str, *, temporary: bool) -> None:
     for target, path in config["symlinks"]:
         if _temporary(path) == temporary:
+            os.makedirs(os.path.dirname(root + path), exist_ok=True)
             os.symlink(target, root + path)
 
 

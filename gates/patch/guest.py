@@ -1,0 +1,141 @@
+"""Runs in the sandbox: commands over a copy of a tree, and what they changed in it.
+
+It knows nothing of this package, and what it runs can forge what it returns: its reader trusts
+nothing.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+_TREE = "/sandbox/tree"
+_RESULT = "result"
+_REPORT = "report.xml"
+_NOT_KEPT = frozenset({"__pycache__", ".git", ".hg", ".svn", "node_modules"})
+_CACHES = "_cache"
+
+
+def main() -> None:
+    """Do what `job.json` says, and leave what it came to in a file."""
+    with open("job.json", encoding="utf-8") as file:
+        job: dict[str, Any] = json.load(file)
+    here = os.getcwd()
+    source = job["shown"] if os.path.isdir(job["shown"]) else job["source"]
+    tree = os.path.join(here, "tree")
+    shutil.copytree(source, tree, symlinks=True)
+    for path, target in job["links"].items():
+        place = os.path.join(tree, path)
+        if not os.path.lexists(place):
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.symlink(target, place)
+    # By the path that the user knows the files under, where the sandbox has it.
+    place = job["place"] if os.path.isdir(job["place"]) and tree == _TREE else tree
+    results: list[dict[str, Any]] = []
+    blobs: list[bytes] = []
+    for number, command in enumerate(job["commands"]):
+        results.append(_called(command, place, f"{here}/{number}-{_REPORT}", job))
+        blobs.append(_read(f"{here}/{number}-{_REPORT}", job["report_bytes"]))
+    header: dict[str, Any] = {"results": results}
+    if job["changes"]:
+        found = _changes(source, tree, job)
+        header |= found[0]
+        blobs += found[1]
+    head = json.dumps({"header": header, "sizes": [len(blob) for blob in blobs]}).encode()
+    with open(_RESULT, "wb") as file:
+        file.writelines([len(head).to_bytes(8, "big"), head, *blobs])
+
+
+def _called(command: str, place: str, report: str, job: dict[str, Any]) -> dict[str, Any]:
+    """Run a command, and say how it ended and what it printed last."""
+    environment = {**os.environ, **job["environment"], "PWD": place}
+    if job["reports"]:
+        # Project settings come first, and what the command itself names comes last.
+        options = f"--junitxml={report} -o junit_family=xunit1"
+        environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} {options}".strip()
+    done = subprocess.run(  # noqa: S603 - in the sandbox
+        ["/bin/sh", "-c", command],
+        cwd=place,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    most = job["output_bytes"]
+    printed = done.stdout.decode("utf-8", "replace")
+    if len(printed) > most:
+        printed = f"{printed[: most // 4]}\n[…]\n{printed[-(most - most // 4) :]}"
+    return {"exit_code": done.returncode, "output": printed}
+
+
+def _read(path: str, most: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(most + 1)
+    except OSError:
+        return b""
+    return data if len(data) <= most else b""
+
+
+def _changes(source: str, tree: str, job: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the files that are new, gone or other than before, by their paths."""
+    before, after = dict(_files(source, "")), dict(_files(tree, ""))
+    changed: dict[str, bool] = {}
+    refused: dict[str, str] = {}
+    blobs: list[bytes] = []
+    room = job["file_bytes"]
+    for path, now in after.items():
+        old = before.get(path)
+        if path in job["links"]:
+            continue
+        if old is not None and _same(source, tree, path, old, now):
+            continue
+        if not stat.S_ISREG(now.st_mode):
+            refused[path] = "it is a link, or no plain file"
+        elif len(changed) == job["files"]:
+            refused[path] = f"more than {job['files']} files are changed"
+        elif now.st_size > room:
+            refused[path] = "there is no room for it"
+        else:
+            blobs.append(_read(os.path.join(tree, path), room))
+            changed[path] = bool(now.st_mode & stat.S_IXUSR)
+            room -= len(blobs[-1])
+        if len(refused) > job["files"]:
+            break
+    gone = [path for path in before if path not in after][: job["files"]]
+    return {"changed": changed, "gone": gone, "refused": refused}, blobs
+
+
+def _same(source: str, tree: str, path: str, old: os.stat_result, new: os.stat_result) -> bool:
+    if stat.S_IFMT(old.st_mode) != stat.S_IFMT(new.st_mode):
+        return False
+    if stat.S_ISLNK(old.st_mode):
+        return os.readlink(os.path.join(source, path)) == os.readlink(os.path.join(tree, path))
+    same_mode = (old.st_mode ^ new.st_mode) & stat.S_IXUSR == 0
+    if same_mode and (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns):
+        return True
+    names = os.path.join(source, path), os.path.join(tree, path)
+    return same_mode and old.st_size == new.st_size and filecmp.cmp(*names, shallow=False)
+
+
+def _files(folder: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
+    for name in sorted(os.listdir(os.path.join(folder, below))):
+        path = f"{below}{name}"
+        found = os.lstat(os.path.join(folder, path))
+        if stat.S_ISDIR(found.st_mode):
+            if name not in _NOT_KEPT and not (name.startswith(".") and name.endswith(_CACHES)):
+                yield from _files(folder, f"{path}/")
+        else:
+            yield path, found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
