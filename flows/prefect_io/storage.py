@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from prefect.client.orchestration import get_client
 from prefect.settings import get_current_settings
@@ -146,7 +146,7 @@ async def _give(folder: StoragePath, files: Mapping[str, bytes], bounds: FetchBo
                 f"{place} was not written within {bounds.seconds:g} s.",
                 "Check that the storage answers.",
             )
-        if fault := _answer(root / _ANSWER):
+        if fault := _answer(root / _ANSWER, "writes"):
             number = int(fault["number"])
             path = str(StoragePath(folder.block, given[number].path))
             if fault["kind"] == "path":
@@ -216,7 +216,7 @@ async def _fetch(wanted: Sequence[StoragePath], root: Path, bounds: FetchBounds)
             f"The input {named} was not read within {bounds.seconds:g} s.",
             "Check that the storage answers, or name less of it.",
         )
-    if fault := _answer(root / _ANSWER):
+    if fault := _answer(root / _ANSWER, "reads"):
         each = wanted[int(fault["number"])]
         if fault["kind"] == "path":
             raise InputError(f"The input {each} can't be read: {_why(fault)}.", _how_to_name(each))
@@ -301,11 +301,11 @@ def _measured(folder: Path) -> tuple[int, int]:
     return files, taken
 
 
-def _answer(path: Path) -> Mapping[str, Any]:
+def _answer(path: Path, does: Literal["reads", "writes"]) -> Mapping[str, Any]:
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
-        return {"number": 0, "kind": "path", "why": "the process that reads it ended early"}
+        return {"number": 0, "kind": "path", "why": f"the process that {does} it ended early"}
 
 
 def _why(fault: Mapping[str, Any]) -> str:

@@ -239,3 +239,16 @@ def test_a_storage_that_hangs_while_it_is_written_to_is_given_up() -> None:
     place = StoragePath("remote-file-system/silent", "x")
     with pytest.raises(StorageError, match="x was not written within 6 s"):
         asyncio.run(write_storage(place, {"a": b"a"}, FetchBounds(seconds=6)))
+
+
+@pytest.mark.usefixtures("reports", "scratch")
+def test_a_process_that_ended_early_is_said_to_have_read_or_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No Python starts without its library.
+    monkeypatch.setenv("PYTHONHOME", str(tmp_path / "none"))
+    with pytest.raises(InputError, match="can't be read: the process that reads it ended early"):
+        read(f"{REPORTS}:tonight/log.txt")
+    written = rf"The output {REPORTS}:out can't be written: the process that writes it ended early"
+    with pytest.raises(StorageError, match=written):
+        asyncio.run(write_storage(StoragePath(REPORTS, "out"), {"a.md": b"a"}))
