@@ -54,6 +54,8 @@ class _BatchPage:
         self._secrets = secrets_of(None)
         self._board: BatchBoard | None = None
         self._changed = asyncio.Event()
+        self._looked = False
+        self._putting = asyncio.Lock()
 
     def take(self, board: BatchBoard, _: object) -> None:
         self._board = board
@@ -76,19 +78,30 @@ class _BatchPage:
             _logger.warning("The page of the batch took more than %g seconds.", _CLOSING_S)
 
     async def _put(self) -> None:
-        if self._board is None:
-            return
-        # It changes meanwhile.
-        board, now = replace(self._board, lines=dict(self._board.lines)), run_time()
+        # What is older must not come after what is newer.
+        async with self._putting:
+            if self._board is None:
+                return
+            # It changes meanwhile.
+            board, now = replace(self._board, lines=dict(self._board.lines)), run_time()
 
-        def text() -> str:
-            return page_markdown(masked(batch_page(board, now, self._title), self._secrets), _none)
+            def text() -> str:
+                page = masked(batch_page(board, now, self._title), self._secrets)
+                return page_markdown(page, _none)
 
-        try:
-            await self._store.put("batch", await asyncio.to_thread(text), batch_words(board, now))
-        except Exception as error:  # noqa: BLE001 - a page must not cost the batch
-            why = str(error) or type(error).__name__
-            _logger.warning("The page of the batch could not be made: %s", why)
+            try:
+                await self._find()
+                words = batch_words(board, now)
+                await self._store.put("batch", await asyncio.to_thread(text), words)
+            except Exception as error:  # noqa: BLE001 - a page must not cost the batch
+                why = str(error) or type(error).__name__
+                _logger.warning("The page of the batch could not be made: %s", why)
+
+    async def _find(self) -> None:
+        """Look for the page that an earlier process of the batch made, so that it is changed."""
+        if not self._looked:
+            await self._store.find()
+            self._looked = True
 
 
 def _none(_: str) -> str:

@@ -12,8 +12,13 @@ import pytest
 from busy_proxy import busy_proxy
 from flow_runs import plan_of
 from prefect.client.orchestration import PrefectClient
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.filters import (
+    ArtifactFilter,
+    ArtifactFilterFlowRunId,
+    DeploymentFilter,
+    DeploymentFilterId,
+)
+from prefect.client.schemas.objects import Artifact, FlowRun
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.flow_engine import run_flow_async
 from prefect.settings import (
@@ -76,6 +81,23 @@ def put_back(batch: Batch) -> FlowRun:
         return await client.read_flow_run(begun.id)
 
     return ask_server(due)
+
+
+def run_again(run: FlowRun) -> BatchSummary:
+    """Run a batch's flow run again, as a worker does."""
+    work = run_flow_async(swarm_batch, flow_run=run, parameters=run.parameters)
+    return BatchSummary.model_validate(asyncio.run(work))
+
+
+def pages_of(run: FlowRun) -> list[Artifact]:
+    """Return the pages of a batch's flow run itself."""
+
+    async def read(client: PrefectClient) -> list[Artifact]:
+        own = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run.id]))
+        found = await client.read_artifacts(artifact_filter=own)
+        return [page for page in found if (page.key or "").startswith("swarm-batch-")]
+
+    return ask_server(read)
 
 
 @pytest.fixture
@@ -150,16 +172,23 @@ def test_asked_to_it_does_all_again(batch: Batch) -> None:
 def test_a_flow_run_that_could_not_say_that_it_ended_does_nothing_again(batch: Batch) -> None:
     assert batch.start(line("a"), again=True) == ["a1", "a2"]
     run = put_back(batch)
-
-    async def execute() -> BatchSummary:
-        return BatchSummary.model_validate(
-            await run_flow_async(swarm_batch, flow_run=run, parameters=run.parameters)
-        )
-
     with scripted(Script()) as script:
-        summary = asyncio.run(execute())
+        summary = run_again(run)
     assert (summary.completed, summary.passed_over) == (1, 1)
     assert script.prompts == []
+
+
+def test_a_flow_run_that_goes_on_changes_the_page_that_it_had(batch: Batch) -> None:
+    with_pages = OPTIONS.model_copy(update={"pages": True})
+    batch.start(line("a"), line("b"), reply=_fails("a2"), options=with_pages)
+    run = put_back(batch)
+    [before] = pages_of(run)
+    assert before.description == "2 of 2 lines: 1 completed, 1 partial"
+    with scripted(Script()):
+        run_again(run)
+    [after] = pages_of(run)
+    assert (after.id, after.key) == (before.id, before.key)
+    assert after.description == "2 of 2 lines: 1 completed, 1 passed over"
 
 
 def test_a_scheduled_batch_passes_over_nothing_of_last_nights(batch: Batch) -> None:
@@ -190,13 +219,8 @@ def test_a_scheduled_batch_passes_over_nothing_of_last_nights(batch: Batch) -> N
     run = ask_server(due)
     assert run.auto_scheduled
 
-    async def execute() -> BatchSummary:
-        return BatchSummary.model_validate(
-            await run_flow_async(swarm_batch, flow_run=run, parameters=run.parameters)
-        )
-
     with scripted(Script(lambda _: "It is done.")) as script:
-        summary = asyncio.run(execute())
+        summary = run_again(run)
     assert (summary.completed, summary.passed_over) == (1, 0)
     assert len(script.prompts) == 2
 
