@@ -1,6 +1,6 @@
 """Take the pictures of the docs: `make screenshots`, or some: `make screenshots PICTURES="report"`.
 
-A run with scripted models is done against a Prefect server of its own. Each picture is an address,
+Runs with scripted models are done against a Prefect server of its own. Each picture is an address,
 how large the window is, and what is clicked first. PNG files are written to `docs/images/`.
 """
 
@@ -32,8 +32,8 @@ class Picture:
     Attributes:
         name: The file without its suffix.
         address: With `{report}`, `{notebook}` and `{turns}` for files; for Prefect's UIs `{ui}`,
-            `{run}` and `{undone}`, and the ids of the artifacts `{answer}`, `{plan}`, `{timeline}`
-            and `{s1}`.
+            `{run}`, `{undone}` and `{automation}`, and the ids of the artifacts `{answer}`,
+            `{plan}`, `{timeline}`, `{s1}` and `{batch}`.
         until: A selector or a text that is waited for, and some seconds more, since the UIs go on
             asking; "" for none.
         at: A selector that is scrolled to; "" for the beginning.
@@ -64,6 +64,21 @@ PICTURES: Sequence[Picture] = (
     Picture("ui-v2-plan", "{ui}/v2/artifacts/artifact/{plan}", until="text=See also"),
     Picture("ui-v2-calls", "{ui}/v2/artifacts/artifact/{s1}", until=_CALL, at=_ATTEMPT),
     Picture("undo", "{ui}/runs/flow-run/{undone}", height=660, scheme="dark", until="text=Logs"),
+    Picture(
+        "automation",
+        "{ui}/automations/automation/{automation}",
+        width=1100,
+        height=540,
+        scheme="dark",
+        until="text=Call webhook",
+    ),
+    Picture(
+        "batch",
+        "{ui}/artifacts/artifact/{batch}",
+        width=1100,
+        scheme="dark",
+        until="text=Ended",
+    ),
     Picture("ui-v1-calls", "{ui}/artifacts/artifact/{s1}", until=_CALL, at=_ATTEMPT),
 )
 _SETTLE_MS = 4000
@@ -104,6 +119,8 @@ def _served(folder: Path) -> Generator[dict[str, str]]:
         in_turns = _output([sys.executable, str(here / "ledger.py")], environment)
         ledger = str(folder / "ledger")
         undone = _output([sys.executable, str(here / "undone.py"), ledger], environment)
+        batch = _output([sys.executable, str(here / "batched.py"), str(folder / "b")], environment)
+        automation = _output([sys.executable, str(here / "notified.py")], environment)
         names = {name: folder / f"{name}.html" for name in ("report", "notebook", "turns")}
         for name, path in names.items():
             shown = in_turns if name == "turns" else run
@@ -115,9 +132,9 @@ def _served(folder: Path) -> Generator[dict[str, str]]:
             text = _CELL.replace("{}", document) if name == "notebook" else document
             path.write_text(text, "utf-8")
         files = {name: path.as_uri() for name, path in names.items()}
-        artifacts = _artifacts(server.url, run)
-        runs = {"run": run, "undone": undone}
-        yield {**files, **artifacts, **runs, "ui": server.url.removesuffix("/api")}
+        artifacts = _artifacts(server.url, run) | _artifacts(server.url, batch)
+        ids = {"run": run, "undone": undone, "automation": automation}
+        yield {**files, **artifacts, **ids, "ui": server.url.removesuffix("/api")}
     finally:
         server.stop()
 
