@@ -27,6 +27,7 @@ __all__ = [
     "ModelError",
     "ModelFailedError",
     "NoPlanError",
+    "PatchConflictError",
     "PlanError",
     "RefusedError",
     "RunAliveError",
@@ -294,6 +295,12 @@ class GateError(SwarmError):
 
 class WorkspaceError(InputError):
     """A folder can't be worked on: there is no git, it is no folder, or a patch doesn't fit it."""
+
+
+class PatchConflictError(SwarmError):
+    """Patches of several steps change the same lines in different ways."""
+
+    category = Category.CONFLICT
 
 
 class StepWaivedError(SwarmError):

@@ -31,7 +31,7 @@ from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .candidate import Candidate, Candidates, Inspections
 from .collect import collect_candidate
-from .context import RunContext, save_step
+from .context import RunContext, needs_of_records, save_step
 from .control import wait_events
 from .memory import Memories
 from .plan_changes import Replacements
@@ -148,6 +148,8 @@ class Attempts:
             request = attempt_request(self.context, record, launch, None)
             self.context.ledger.take_over(request)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
+        if self.context.workplace_of(record.step) is not None:
+            await self._find_start(record)
         best_of = record.step.best_of if decision is None else None
         judge = best_of.judge if best_of else None
         number = decision.samples if decision else best_of.samples if best_of else 1
@@ -186,6 +188,18 @@ class Attempts:
         if judge is None:
             return made
         return await self._candidates.choose(judge, fitting, made, f"attempt {launch.attempt}")
+
+    async def _find_start(self, record: StepState) -> None:
+        """Find the commit of the workspace that a step starts from.
+
+        Raises:
+            PatchConflictError: The patches that it needs conflict.
+        """
+        if (workspace := self.context.workspace) is not None:
+            await workspace.prepare(record.id, self._needs())
+
+    def _needs(self) -> dict[str, tuple[str, ...]]:
+        return needs_of_records(self.context.records.values())
 
     async def settle_prestarted(self, done: Collection[str]) -> None:
         """Withdraw what was asked ahead of the plan and isn't a first request of its steps.
@@ -255,7 +269,8 @@ class Attempts:
     async def _judge(
         self, record: StepState, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
-        best = candidates[0]
+        best = await self._taken(record, candidates[0])
+        candidates = [best, *candidates[1:]]
         times = self._times[launch.step, launch.attempt]
         attempt = _attempt(record, launch, candidates, times)
         task_runs = task_runs_of(best.states)
@@ -274,6 +289,19 @@ class Attempts:
             return AttemptFinished(launch.step, "retry", decision.tier, asks)
         is_skip = decision.action == "SKIP" or (final is not None and record.step.optional)
         return AttemptFinished(launch.step, "skipped" if is_skip else "failed")
+
+    async def _taken(self, record: StepState, best: Candidate) -> Candidate:
+        """Take a patch among those of the run; it comes back as a failure where it conflicts."""
+        workspace = self.context.workspace
+        if workspace is None or best.category is not None or record.step.output.kind != "patch":
+            return best
+        why = await workspace.take(record, self._needs(), best.artifact)
+        if not why:
+            return best
+        failed = best.result.model_copy(
+            update={"text": best.artifact, "category": Category.CONFLICT, "error": why}
+        )
+        return replace(best, result=failed)
 
     async def _store_output(self, step: str, artifact: str) -> str:
         return await asyncio.to_thread(self.context.run.write_output, step, artifact)

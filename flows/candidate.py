@@ -66,6 +66,7 @@ class Inspections:
             output=step.output,
             prompt=step.prompt,
             upstream=request.upstream,
+            workplace=request.workplace,
         )
         line = _Line(self, step.id, request, label)
         return await line.check(build_pipeline(step.gates), subject, answered)

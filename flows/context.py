@@ -15,17 +15,19 @@ from ..metrics.critical_path import critical_path, seconds_of, slacks
 from ..plan.bounds import Size
 from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.irreversible import IrreversibleStep
-from ..plan.output import StepOutput
+from ..plan.output import WORKSPACE, StepOutput
 from ..store.events import EventSink, PlannedStep
 from ..store.protocol import RunStore
 from ..store.step import StepState
 from ..tasks.subagent.request import CallLimits
 from ..toolsets.catalogue import Catalogue
+from ..workspace.place import Workplace
 from .bounds import Ledger, Models, call_limits
 from .control import RunControl
 from .followed import FollowedSteps
 from .options import SwarmOptions
 from .prestart import PrestartedRequests
+from .workspace import Workspace
 
 __all__ = [
     "RunContext",
@@ -166,6 +168,7 @@ class RunContext:
         followed: Which steps other runs do.
         deployments: Which deployment does parts of the plan, by the names of work pools.
         irreversible: Steps of the plan that act, and that nothing undoes.
+        workspace: The files that steps read and change; None where there are none.
     """
 
     run: RunStore
@@ -189,6 +192,7 @@ class RunContext:
     followed: FollowedSteps = field(default_factory=FollowedSteps)
     deployments: Mapping[str, UUID] = field(default_factory=dict[str, UUID])
     irreversible: tuple[IrreversibleStep, ...] = ()
+    workspace: Workspace | None = None
 
     @property
     def key(self) -> str:
@@ -229,6 +233,12 @@ class RunContext:
             return
         for member in record.members:
             yield from self.read_of(member)
+
+    def workplace_of(self, step: CompiledStep) -> Workplace | None:
+        """Return what a step starts from in the workspace, if it works with that."""
+        if self.workspace is None or WORKSPACE not in step.tools:
+            return None
+        return self.workspace.place(step.id)
 
     @property
     def limits(self) -> CallLimits:

@@ -237,6 +237,22 @@ class SwarmOptions(CallBounds):
         description="Folders, files and patterns such as papers/**/*.pdf that the toolset "
         "documents may search and open; !PATTERN leaves some out.",
     )
+    workspace: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Folder that steps may read, and change by patches: a git repository, or any "
+        "folder. It is copied when the run begins, and never written.",
+    )
+    checks: tuple[str, ...] = Field(
+        default=(),
+        description="Commands that a patch of the workspace has to pass as they pass without it.",
+    )
+    python: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Python of the workspace's own environment, which its checks find first on "
+        "PATH, such as .venv/bin/python.",
+    )
     toolsets: tuple[str, ...] | None = Field(
         default=None,
         description="Toolsets that the planner may give agents; all but web where empty.",

@@ -36,6 +36,7 @@ from ..toolsets.mcp.owner import owned
 from ..toolsets.mcp.toolset import McpSource, servers_named
 from ..toolsets.python import PythonSource
 from ..toolsets.web import WebSource
+from ..toolsets.workspace import WorkspaceSource
 from .bounds import Models
 from .control import caller
 from .options import SwarmOptions
@@ -314,6 +315,8 @@ def _built_in(options: SwarmOptions) -> Iterator[ToolsetSource]:
         documents = DocumentsSource(options.documents, options.embedder)
         documents.check()
         yield documents
+    if options.workspace is not None:
+        yield WorkspaceSource(options.workspace, seconds)
     yield PythonSource.within(seconds)
     yield WebSource(patience_s=min(_WEB_S, seconds * 0.8))
 

@@ -101,6 +101,7 @@ def attempt_request(
         output_requirements=output_requirements(step.output),
         tools=step.tools,
         call=_call(context, step),
+        workplace=context.workplace_of(step),
         grammar=form_grammar(step.output),
         output_schema=json.dumps(schema, sort_keys=True) if schema else "",
         **dict(limits.model_copy(update=changes)),

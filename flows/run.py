@@ -92,6 +92,7 @@ from .stored_plan import (
 from .timing import NotedTime, stopped_among, time_of_run
 from .turns import Turns
 from .undo import describe_undone, undo_steps
+from .workspace import Workspace, open_run_workspace
 
 __all__ = ["Run"]
 
@@ -171,6 +172,7 @@ class Run:
                 stack.enter_context(terminable(self.control))
                 stack.enter_context(refused_providers())
                 stack.enter_context(waits_to(wait_events(emit)))
+                workspace = await open_run_workspace(folder, options)
                 shared = await find_limits(options.provider_limits)
                 stack.enter_context(request_context(limits=shared))
                 executor = await stack.enter_async_context(
@@ -207,6 +209,7 @@ class Run:
                     toolsets=toolsets,
                     memory=memory,
                     restart_counts=folder.restart_counts(),
+                    workspace=workspace,
                 )
                 yield
 
@@ -381,6 +384,8 @@ class Run:
     async def answer(self) -> RunAnswer:
         """Have the answer made of the outputs that no other step read."""
         context = self.context
+        if context.workspace is not None and (whole := await self._whole_patch(context.workspace)):
+            return whole
         # What has to have a type is written under that.
         turns = self._turns if context.options.answer_schema is None else None
         if turns is not None and turns.answer is not None:
@@ -394,6 +399,12 @@ class Run:
         async with self._shown_if_left():
             with self._ending.noted("answer"):
                 return await answering.answer(frontier(context.plan, context.records))
+
+    async def _whole_patch(self, workspace: Workspace) -> RunAnswer | None:
+        """Return all patches as one, held against the checks as a whole; None without any."""
+        with self._ending.noted("answer"):
+            patch = await workspace.whole_patch()
+            return RunAnswer(patch, trouble=await workspace.problem_of(patch)) if patch else None
 
     async def finish(self, status: RunStatus, answer: RunAnswer) -> SwarmResult:
         """Learn from the run, and write down what it came to."""

@@ -11,6 +11,7 @@ from pydantic import Field
 from ..data_types import Finite, Frozen, Moment
 from ..errors import Category
 from ..plan.output import Output, OutputKind, StepOutput
+from ..workspace.place import Workplace
 
 __all__ = [
     "LIGHT_STAGES",
@@ -115,12 +116,14 @@ class Subject(Frozen):
     """All that a gate may look at: nothing else decides what it finds.
 
     `upstream` is what the artifact was made from: outputs of earlier steps, or the plan's inputs.
+    `workplace` is what a patch changes.
     """
 
     artifact: str
     output: Output = Output()
     prompt: str = ""
     upstream: tuple[StepOutput, ...] = ()
+    workplace: Workplace | None = Field(default=None, exclude_if=lambda place: place is None)
 
     @property
     def digest(self) -> str:

@@ -19,7 +19,7 @@ from .collect import collected_output
 from .conditions import Condition
 from .gate_names import select_gates
 from .items import Item, count_items
-from .output import Output, OutputKind, PlanPart
+from .output import WORKSPACE, Output, OutputKind, PlanPart
 from .program import Collect, ForEach, Repeat
 from .review import CompiledBestOf, CompiledReview, compile_best_of, compile_review
 from .step import (
@@ -398,7 +398,8 @@ def _toolsets(step: Step, agent: Agent | None) -> tuple[str, ...]:
     """Return the toolsets that a step works with."""
     if step.call is not None:
         return (step.call.toolset,)
-    return agent.tools if agent else ()
+    tools = agent.tools if agent else ()
+    return tools if step.output.kind != "patch" or WORKSPACE in tools else (*tools, WORKSPACE)
 
 
 def _check_resolved(steps: Iterable[Step], prefix: str = "") -> None:
@@ -444,6 +445,12 @@ def _check_toolsets(
                     f"{call.toolset!r}, which this run doesn't have. {has}",
                     "Configure it (--mcp FILE), or correct its name.",
                 )
+        if step.output.kind == "patch" and WORKSPACE not in toolsets:
+            raise PlanError(
+                f"The plan breaks a rule: step {step.id} makes a patch, and the run has no "
+                "workspace that it would change.",
+                "Give --workspace FOLDER, or another output kind.",
+            )
         if step.plan:
             _check_toolsets(step.plan.agents, step.plan.steps, toolsets)
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,10 +24,12 @@ from pydantic_core import to_json
 
 from ..data_types import Frozen
 from ..untrusted.json_text import is_nested_over
+from ..workspace.names import pattern_problem
 
 __all__ = [
     "NOT_READ",
     "SUFFIXES",
+    "WORKSPACE",
     "Example",
     "Form",
     "Output",
@@ -193,11 +196,20 @@ def _reference(contents: Any) -> str:
     return next((held[name] for name in _REFERENCES if isinstance(held.get(name), str)), "")
 
 
-OutputKind = Literal["text", "json", "python", "shell", "files"]
+OutputKind = Literal["text", "json", "python", "shell", "files", "patch"]
 SUFFIXES: Mapping[OutputKind, str] = MappingProxyType(
-    {"text": ".md", "json": ".json", "python": ".py", "shell": ".sh", "files": ".md"}
+    {
+        "text": ".md",
+        "json": ".json",
+        "python": ".py",
+        "shell": ".sh",
+        "files": ".md",
+        "patch": ".patch",
+    }
 )
 """How the name of a file ends that has an output of a kind."""
+WORKSPACE = "workspace"
+"""The toolset by which a step reads and changes the workspace; whoever makes a patch has it."""
 Form = Literal["one_line", "number", "yes_no", "list", "table"]
 """What a whole text may have to be; the `form` gate says how each is read."""
 
@@ -214,6 +226,18 @@ def as_tuple(value: object) -> object:
 
 
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
+
+
+def _path_pattern(pattern: str) -> str:
+    if problem := pattern_problem(pattern):
+        raise ValueError(problem)
+    return pattern
+
+
+Paths = Annotated[
+    tuple[Annotated[Text, AfterValidator(_path_pattern)], ...], BeforeValidator(as_tuple)
+]
+"""Patterns of paths below the workspace."""
 
 
 def _as_schema(value: object) -> object:
@@ -278,11 +302,20 @@ class Output(PlanPart):
     citations: bool = Field(
         default=False, description="Whether it has to cite what it read, as [S1] or [input name]."
     )
+    only: Paths = Field(
+        default=(), description="Files that a patch may change, such as src/**; all where empty."
+    )
+    may_change: Paths = Field(
+        default=(),
+        description="Tests and configuration of checks that a patch may change, such as tests/**.",
+    )
 
     @model_validator(mode="after")
     def _fields_fit_the_kind(self) -> Self:
         if self.examples and self.kind != "python":
             raise ValueError(f"examples are for output kind python, not {self.kind}")
+        if (self.only or self.may_change) and self.kind != "patch":
+            raise ValueError(f"only and may_change are for output kind patch, not {self.kind}")
         if self.kind == "text":
             if (self.min_words or 0) > (self.max_words or math.inf):
                 raise ValueError(f"min_words {self.min_words} is over max_words {self.max_words}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -25,6 +26,8 @@ from ..gates import (
 )
 from ..settings import home
 from ..store.attempt import excerpt
+from ..store.runs import open_run
+from ..store.workspace import open_workspace
 from ..text import visible
 from .context import current_task, unless_won
 from .inspection import Inspection, Verdicts
@@ -114,6 +117,9 @@ async def _found_by(inspection: Inspection) -> PipelineResult | None:
 async def inspect(inspection: Inspection) -> PipelineResult | None:
     """Return what gates find, stage by stage; None if another candidate passes first."""
     pipeline = build_pipeline(inspection.gates)
+    if (place := inspection.subject.workplace) is not None:
+        # A worker of another machine makes the repository from the run's store.
+        await asyncio.to_thread(open_workspace, open_run(place.run))
     return await unless_won(run_pipeline(pipeline, inspection.subject, _look))
 
 

@@ -18,6 +18,7 @@ from pydantic_ai.usage import RunUsage
 from ..errors import InputError, SwarmError, ToolsetError
 from ..gates.pipeline import package_of
 from ..store.protocol import RunStore
+from ..workspace.place import Workplace
 from .names import ToolLimits, checked_name
 
 __all__ = [
@@ -54,6 +55,8 @@ class ToolsetUse:
         conversation: Tells its conversation from others of that attempt, which is asked anew where
             its request has changed: what its journal is called by.
         texts: What the step reads: outputs of earlier steps by their ids, and inputs by name.
+        workplace: What it starts from in the run's workspace; None where it has none.
+        changes: Whether what it makes is a patch of that.
     """
 
     run: RunStore
@@ -61,6 +64,8 @@ class ToolsetUse:
     attempt: str
     conversation: str = ""
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    workplace: Workplace | None = None
+    changes: bool = False
 
 
 class ToolsetSource(Protocol):

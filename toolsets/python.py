@@ -39,11 +39,13 @@ __all__ = [
     "Finished",
     "PythonSource",
     "StoredState",
+    "call_key",
     "call_text",
     "file_name_problem",
     "input_paths",
     "outcome_of",
     "program_of",
+    "to_its_end",
 ]
 
 _MIB = 1 << 20
@@ -434,7 +436,7 @@ class _PythonToolset(FunctionToolset[None]):
                 context: The conversation.
                 code: Python statements. End with an expression to see its value.
             """
-            return await calls.make(_key(context, code), code)
+            return await calls.make(call_key(context, code), code)
 
         # It changes nothing but what is kept under its own key, which counts once.
         tool = Tool(
@@ -472,7 +474,7 @@ class _PythonCalls:
             outcome = outcome_of(result)
             answer = call_text(result, outcome, self._limits, before.files)
             after = None if outcome.finished is None else (outcome.state, outcome.files)
-            await _to_its_end(asyncio.to_thread(self._history.add, key, answer, after))
+            await to_its_end(asyncio.to_thread(self._history.add, key, answer, after))
             return answer
 
     def _program(self, code: str, before: StoredState) -> Program:
@@ -486,7 +488,7 @@ class _PythonCalls:
         )
 
 
-async def _to_its_end(writing: Coroutine[Any, Any, None]) -> None:
+async def to_its_end(writing: Coroutine[Any, Any, None]) -> None:
     """Wait for what must not be left half done, even by who is cancelled meanwhile."""
     task = asyncio.ensure_future(writing)
     try:
@@ -495,7 +497,7 @@ async def _to_its_end(writing: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait({task})
 
 
-def _key(context: RunContext[Any], code: str) -> str:
+def call_key(context: RunContext[Any], code: str) -> str:
     """Return what tells a call from others of its conversation, in each process that goes on."""
     answers = sum(isinstance(message, ModelResponse) for message in context.messages)
     hashed = hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -14,14 +14,14 @@ from ..errors import WorkspaceError
 from .git import GitFailedError, read_only
 from .repository import Repository
 
-__all__ = ["Base", "Outline", "current_tree", "outline", "record_base", "workspace_folder"]
+__all__ = ["Outline", "WorkspaceBase", "current_tree", "outline", "record_base", "workspace_folder"]
 
 _MOST_FILES = 200_000
 _MOST_BYTES = 1 << 30
 _NAMED = 40
 
 
-class Base(Frozen):
+class WorkspaceBase(Frozen):
     """What a run's changes are made to.
 
     Attributes:
@@ -67,7 +67,7 @@ def workspace_folder(path: str) -> tuple[Path, bool]:
     return folder, True
 
 
-def record_base(repository: Repository, path: str, at: int) -> Base:
+def record_base(repository: Repository, path: str, at: int) -> WorkspaceBase:
     """Copy a folder into the run's repository: what git has there, and what it doesn't ignore.
 
     Args:
@@ -90,7 +90,7 @@ def record_base(repository: Repository, path: str, at: int) -> Base:
         )
     commit = repository.commit(tree, (), "Base\n", at)
     dirty = bool(head) and tree != _tree_of_head(folder)
-    return Base(
+    return WorkspaceBase(
         folder=str(folder),
         head=head,
         is_dirty=dirty,

@@ -6,27 +6,29 @@ which gives one to read.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 
 from ..errors import WorkspaceError
 from ..files import make_folder
-from ..settings import home
 from .git import Git, GitFailedError
 
 __all__ = [
     "LARGEST_FILE",
     "LARGEST_PATCH",
-    "Change",
     "Entry",
+    "FileChange",
     "FileData",
-    "Match",
+    "FoundLine",
     "Merged",
     "PatchError",
     "Repository",
@@ -47,6 +49,8 @@ LARGEST_PATCH = 4 * _MIB
 """Bytes that a patch may have: it is read by gates, persons and models."""
 LARGEST_FILE = 4 * _MIB
 """Bytes of a file that a subagent may write."""
+_making = Lock()
+_readers: defaultdict[Path, int] = defaultdict(int)
 _WHO = {"NAME": "Prefect Swarm", "EMAIL": "swarm@localhost"}
 
 
@@ -73,7 +77,7 @@ class FileData:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """How a file differs between two trees; None where it isn't in one of them."""
 
     path: str
@@ -82,7 +86,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class FoundLine:
     """A line that a search found; lines count from 1."""
 
     path: str
@@ -100,12 +104,15 @@ class Merged:
 
 def folder_of(run: str) -> Path:
     """Return where a run's repository is on this machine."""
+    # Not at import: settings are Prefect's, and a command's help needs none of it.
+    from ..settings import home
+
     return home() / "workspaces" / run
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A bare repository in `folder/git`, and what was checked out of it in `folder/trees`."""
+    """A bare repository in `folder/git`, and what is checked out of it in `folder/trees`."""
 
     folder: Path
 
@@ -182,11 +189,11 @@ class Repository:
             )
             return self.git("write-tree", index=index).decode().strip()
 
-    def changes(self, before: str, after: str) -> tuple[Change, ...]:
+    def changes(self, before: str, after: str) -> tuple[FileChange, ...]:
         """Return the files in which two trees differ, by their paths."""
         printed = self.git("diff-tree", "-r", "-z", "--raw", "--no-abbrev", before, after)
         parts = _parts(printed)
-        found: list[Change] = []
+        found: list[FileChange] = []
         for head, path in zip(parts[::2], parts[1::2], strict=True):
             modes = head.removeprefix(b":").decode().split()
             name = path.decode("utf-8", "surrogateescape")
@@ -194,7 +201,7 @@ class Repository:
                 Entry(name, _KINDS.get(mode, "file"), blob, -1) if mode != "000000" else None
                 for mode, blob in zip(modes[:2], modes[2:4], strict=True)
             )
-            found.append(Change(name, old, new))
+            found.append(FileChange(name, old, new))
         return tuple(found)
 
     def ignored(self, tree: str, paths: Sequence[str]) -> frozenset[str]:
@@ -227,7 +234,7 @@ class Repository:
 
     def search(
         self, tree: str, pattern: str, *, literal: bool, paths: Iterable[str] = (), most: int
-    ) -> list[Match]:
+    ) -> list[FoundLine]:
         """Return lines of text files that have a text, or fit a POSIX extended expression.
 
         Args:
@@ -245,39 +252,41 @@ class Repository:
             if error.status == 1:  # Nothing is found.
                 return []
             raise
-        found: list[Match] = []
+        found: list[FoundLine] = []
         for line in printed.decode("utf-8", "replace").split("\n"):
             name, _, rest = line.removeprefix(f"{tree}:").partition("\0")
             number, _, text = rest.partition("\0")
             if number.isdecimal():
-                found.append(Match(name, int(number), text))
+                found.append(FoundLine(name, int(number), text))
         return found
 
     @contextmanager
     def checked_out(self, tree: str) -> Generator[Path]:
-        """Give a folder with a tree's files, for anybody to read; it stays for the next reader."""
-        folder = self.folder / "trees" / tree
-        if not folder.exists():
-            make_folder(folder.parent)
-            with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as new:
-                work = Path(new, "files")
-                work.mkdir(0o755)
-                index = Path(new, "index")
-                self.git("read-tree", tree, index=index)
-                workers = Git(self.folder / "git", {"checkout.workers": "0"})
-                workers("checkout-index", "-a", "-q", "-f", index=index, work=work)
-                work.chmod(0o755)
-                with suppress(OSError):  # Another process was quicker.
-                    work.rename(folder)
-        yield folder
+        """Give a folder with a tree's files, for anybody to read; it goes with its last reader."""
+        # A process of its own each: another one that was killed leaves its folder behind.
+        folder = self.folder / "trees" / f"{os.getpid()}-{tree}"
+        with _making:
+            if not _readers[folder]:
+                self._check_out(tree, folder)
+            _readers[folder] += 1
+        try:
+            yield folder
+        finally:
+            with _making:
+                _readers[folder] -= 1
+                if not _readers[folder]:
+                    del _readers[folder]
+                    shutil.rmtree(folder, ignore_errors=True)
 
-    def drop_trees(self, kept: Iterable[str] = ()) -> None:
-        """Free what was checked out, except some trees."""
-        names = set(kept)
-        with suppress(FileNotFoundError):
-            for each in (self.folder / "trees").iterdir():
-                if each.name not in names:
-                    shutil.rmtree(each, ignore_errors=True)
+    def _check_out(self, tree: str, folder: Path) -> None:
+        make_folder(folder.parent)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        # Whatever the umask: the sandbox's user reads it, and the folder around it is closed.
+        folder.chmod(0o755)
+        with self._index(tree) as index:
+            git = Git(self.folder / "git", {"checkout.workers": "0"})
+            git("checkout-index", "-a", "-q", "-f", index=index, work=folder)
 
     @contextmanager
     def _index(self, tree: str) -> Generator[Path]:
@@ -307,7 +316,7 @@ class Repository:
         if len(printed) > LARGEST_PATCH:
             raise WorkspaceError(
                 f"The patch has {len(printed):,} bytes; {LARGEST_PATCH:,} is the most.",
-                "Change less, and leave files out that are made from others.",
+                "FileChange less, and leave files out that are made from others.",
             )
         return printed.decode("utf-8", "replace")
 

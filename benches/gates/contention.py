@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from artifacts import python_prompt, subject_of
 from beforehand import Beforehand
+from fresh_homes import fresh_home, own_prefect
 from machine import describe_machine
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.gates import find_gate
@@ -36,7 +37,6 @@ from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from swarms import run_plan
-from workspace import fresh_home, own_prefect
 
 THREADS = (1, 2)
 GATES_AT_ONCE = (1, 2, 4)

@@ -20,12 +20,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from configurations import CONFIGURATIONS, configured
+from fresh_homes import fresh_home, own_prefect
 from machine import describe_machine
 from measure import judged, measure
 from prefect_swarm.errors import InputError, SwarmError
 from steps import Asked, load_steps
 from tally import BenchReport, Measured, kinds_table, table
-from workspace import fresh_home, own_prefect
 
 
 def _arguments() -> argparse.Namespace:

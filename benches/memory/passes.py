@@ -24,13 +24,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "gates"))
 
 from by_pass import by_pass
 from configurations import configured
+from fresh_homes import fresh_home, own_prefect
 from machine import describe_machine
 from measure import judged, measure
 from prefect_swarm.errors import SwarmError
 from prefect_swarm.memory.store import close_stores
 from steps import load_steps
 from tally import BenchReport, Measured
-from workspace import fresh_home, own_prefect
 
 __all__ = ["measure_passes"]
 

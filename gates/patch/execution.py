@@ -37,7 +37,6 @@ _GUEST = Path(__file__).with_name("guest.py")
 _SHOWN, _PYTHON = "/tree", "/python"
 _RESULT = "result"
 _REPORT_BYTES = 16 * _MIB
-_OUTPUT_CHARACTERS = 20_000
 _MOST_FILES = 2_000
 _FILE_BYTES = 32 * _MIB
 _MALFORMED = (EOFError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
@@ -85,6 +84,7 @@ async def execute(
     limits: SandboxLimits = LIMITS,
     reports: bool = False,
     changes: bool = False,
+    characters: int = 20_000,
 ) -> Executed:
     """Run commands of a shell one after another over a copy of a folder.
 
@@ -94,6 +94,7 @@ async def execute(
         python: The interpreter of an environment that they find first on PATH; "" for this one.
         reports: Whether pytest's own report is asked for.
         changes: Whether the files that they changed are handed back.
+        characters: Of what each prints.
 
     Raises:
         InputError: There is no such interpreter.
@@ -110,7 +111,7 @@ async def execute(
         "reports": reports,
         "changes": changes,
         "report_bytes": _REPORT_BYTES,
-        "output_bytes": _OUTPUT_CHARACTERS,
+        "characters": characters,
         "files": _MOST_FILES,
         "file_bytes": _FILE_BYTES,
     }

@@ -69,7 +69,7 @@ def _called(command: str, place: str, report: str, job: dict[str, Any]) -> dict[
         stderr=subprocess.STDOUT,
         check=False,
     )
-    most = job["output_bytes"]
+    most = job["characters"]
     printed = done.stdout.decode("utf-8", "replace")
     if len(printed) > most:
         printed = f"{printed[: most // 4]}\n[…]\n{printed[-(most - most // 4) :]}"

@@ -229,6 +229,7 @@ _FENCES: dict[OutputKind, tuple[str, ...]] = {
     "json": ("json", ""),
     "python": ("python", "py", "python3", ""),
     "shell": ("sh", "bash", "shell", ""),
+    "patch": ("diff", "patch", ""),
 }
 _BLOCK = re.compile(
     r"^[ \t]*+```[ \t]*+(\w*+)[^\n]*+\n(.*?)(?:^[ \t]*+```|\Z)", re.DOTALL | re.MULTILINE

@@ -115,6 +115,10 @@ def output_requirements(output: Output) -> tuple[str, ...]:
         sentences.append(f"Write at least {output.min_words} words.")
     if output.max_words is not None:
         sentences.append(f"Write at most {output.max_words} words.")
+    if output.only:
+        sentences.append(f"Change only {', '.join((*output.only, *output.may_change))}.")
+    if output.kind == "patch" and not output.may_change:
+        sentences.append("Leave the tests that there are as they are; you may add new ones.")
     if output.citations:
         sentences.append("Cite what you read by its name in square brackets, such as [S1].")
     return tuple(sentences)

@@ -19,6 +19,7 @@ from ...plan.task_ir import TierName
 from ...quoting import PromptPart, Quote, called, with_quotes
 from ...store.attempt import Compaction, Omission, ToolCall, Usage
 from ...text import BYTES_PER_TOKEN, tokens_of
+from ...workspace.place import Workplace
 
 __all__ = [
     "BYTES_PER_TOKEN",
@@ -170,6 +171,9 @@ class SubagentRequest(CallLimits):
     call: PlannedCall | None = Field(
         default=None, description="The call that it is, where no model is asked."
     )
+    workplace: Workplace | None = Field(
+        default=None, description="What it starts from in the run's workspace."
+    )
 
     @property
     def looks_around(self) -> bool:
@@ -189,7 +193,7 @@ class SubagentRequest(CallLimits):
         """Return the hash of what is asked, whichever plan it belongs to."""
         # Without tools, or earlier exchanges, it has the hash that it had before there were any.
         without = _NOT_THE_INPUT | {
-            name for name in ("tools", "history", "call") if not getattr(self, name)
+            name for name in ("tools", "history", "call", "workplace") if not getattr(self, name)
         }
         text = self.model_dump_json(exclude=without)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -249,6 +253,8 @@ _FORMS: dict[OutputKind, str] = {
     "python": "Answer with one Python file in a ```python block.",
     "shell": "Answer with one shell script in a ```sh block.",
     "files": "Answer with each file in a block of its own, its path on the line before.",
+    "patch": "Change the files of the workspace with its tools until the work is done; then say in "
+    "a few words what you changed. Without tools, answer with a unified diff in a ```diff block.",
 }
 
 

@@ -20,6 +20,7 @@ from ...errors import (
     Category,
     EarlyAbortError,
     EmptyOutputError,
+    InputError,
     RefusedError,
     StepTimeoutError,
     SwarmError,
@@ -39,9 +40,10 @@ from ...store.attempt import Usage
 from ...store.runs import open_run
 from ...text import visible
 from ...toolsets.shown import bare
+from ...toolsets.workspace import patch_of
 from ..context import current_task, unless_won
 from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
-from .answer import extract, joined, refuses, resume_point
+from .answer import Extraction, extract, joined, refuses, resume_point
 from .asking import ask, own_errors, queue_s_of, settings_of, waits_of
 from .calling import call_loop, made_call
 from .request import SubagentRequest, SubagentResult, UnansweredError, omissions_of, prompt_of
@@ -163,6 +165,7 @@ async def _asked(request: SubagentRequest) -> SubagentResult:
     whole = uncopied(whole, prompt_of(request))
     reasoning = note(response, REASONED)
     extraction = extract(whole.strip(), request.output, reasoning=reasoning)
+    extraction = await _changed(loop, request, extraction)
     result = SubagentResult(
         text=extraction.artifact,
         extraction=extraction.rule,
@@ -214,6 +217,22 @@ async def _called(request: SubagentRequest, call: PlannedCall) -> SubagentResult
         category=failed.category if failed else None,
         error=str(failed) if failed else "",
     )
+
+
+async def _changed(
+    loop: ToolLoop | None, request: SubagentRequest, written: Extraction
+) -> Extraction:
+    """Return what was written; in its place the patch that the calls of tools came to, if any."""
+    if loop is None or request.output != "patch":
+        return written
+    try:
+        patch = await asyncio.to_thread(patch_of, loop.use)
+    except InputError as error:
+        return Extraction("", f"no patch: {error.problem}")
+    if patch:
+        return Extraction(patch, "changes of the workspace")
+    is_patch = written.artifact.lstrip().startswith(("diff ", "--- "))
+    return written if is_patch else Extraction("", "no change of the workspace")
 
 
 def _tool_loop(model: Model, request: SubagentRequest) -> ToolLoop:

@@ -134,7 +134,7 @@ class ToolLoop:
         if history and not _calls_in(history[-1]):
             return _response(history[-1])
         only = _changes_nothing if asked.looks_around else _any
-        tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled, only)
+        tools = AttemptTools(self.use, asked.tools, self._catalogue, self._journaled, only)
         model = CompactingModel(self.model, asked, self._journaled)
         agent = Agent[None, str](
             WithOwnIds(model),
@@ -186,12 +186,22 @@ class ToolLoop:
             settings["tool_choice"] = "none"
         return settings
 
-    def _use(self) -> ToolsetUse:
+    @property
+    def use(self) -> ToolsetUse:
+        """Whom its toolsets are made for."""
         asked = self.request
         attempt, asked_hash = _names(asked)
         step = "" if asked.looks_around else asked.step
         texts = {text.name: text.text for text in asked.upstream}
-        return ToolsetUse(open_run(asked.run), step, attempt, asked_hash, texts)
+        return ToolsetUse(
+            open_run(asked.run),
+            step,
+            attempt,
+            asked_hash,
+            texts,
+            asked.workplace,
+            changes=asked.output == "patch",
+        )
 
 
 def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:

@@ -1,0 +1,238 @@
+"""The workspace of a run: what each step starts from, and which patches are taken, in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import PatchConflictError
+from ..gates import (
+    Gate,
+    GateResult,
+    Subject,
+    build_pipeline,
+    check,
+    format_diagnostics,
+    run_pipeline,
+)
+from ..metrics.clock import run_time
+from ..plan.output import Output, StepOutput
+from ..store.attempt import excerpt
+from ..store.protocol import RunStore
+from ..store.step import StepState
+from ..store.workspace import (
+    TakenPatch,
+    WorkspaceState,
+    begin_workspace,
+    merge_all,
+    message_of,
+    open_workspace,
+    store_state,
+    take_patch,
+    workspace_state,
+)
+from ..text import one_line
+from ..workspace.base import outline, record_base
+from ..workspace.git import git_version
+from ..workspace.place import Workplace
+from ..workspace.repository import Repository, folder_of
+from .options import SwarmOptions
+
+__all__ = ["Workspace", "needed_patches", "open_run_workspace"]
+
+_SUBJECT = 72
+
+
+def needed_patches(
+    step: str, needs: Mapping[str, Sequence[str]], taken: Iterable[str]
+) -> list[str]:
+    """Return the steps whose patches a step starts from, in the order in which they were taken.
+
+    Args:
+        needs: Which steps each could not begin before.
+    """
+    found: set[str] = set()
+    waiting = [*needs.get(step, ())]
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting += needs.get(name, ())
+    return [name for name in taken if name in found]
+
+
+async def open_run_workspace(run: RunStore, options: SwarmOptions) -> Workspace | None:
+    """Return the workspace of a run, whose base is recorded the first time; None without one.
+
+    Raises:
+        WorkspaceError: The folder can't be copied, or there is no git.
+    """
+    if options.workspace is None:
+        return None
+    return await asyncio.to_thread(_open, run, options)
+
+
+def _open(run: RunStore, options: SwarmOptions) -> Workspace:
+    git_version()
+    state = workspace_state(run)
+    if state is None:
+        repository = Repository(folder_of(run.run_id))
+        base = record_base(repository, options.workspace or "", int(run_time()))
+        state = begin_workspace(run, base)
+    return Workspace(run, options, state)
+
+
+@dataclass(slots=True)
+class Workspace:
+    """A run's workspace.
+
+    Attributes:
+        state: What is stored of it.
+        starts: The commits that steps start from, by their ids.
+    """
+
+    run: RunStore
+    options: SwarmOptions
+    state: WorkspaceState
+    starts: dict[str, str] = field(init=False, default_factory=dict[str, str])
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+
+    def place(self, step: str = "") -> Workplace:
+        """Return what a step's work begins with: the base until `prepare` says otherwise."""
+        return Workplace(
+            run=self.run.run_id,
+            folder=self.state.base.folder,
+            start=self.starts.get(step, self.state.base.commit),
+            checks=self.options.checks,
+            python=self.options.python or "",
+        )
+
+    @property
+    def repository(self) -> Repository:
+        """The repository, made again where this machine doesn't have it."""
+        return open_workspace(self.run)
+
+    async def prepare(self, step: str, needs: Mapping[str, Sequence[str]]) -> None:
+        """Find what a step starts from: the base with the patches that it needs.
+
+        Raises:
+            PatchConflictError: Those don't fit together.
+        """
+        async with self._lock:
+            self.starts[step] = await asyncio.to_thread(self._start, step, needs)
+
+    def _start(self, step: str, needs: Mapping[str, Sequence[str]]) -> str:
+        onto = self._onto(step, needs)
+        merged = merge_all(self.repository, onto, self.state.base.at)
+        if merged.conflicts:
+            raise PatchConflictError(
+                f"The patches that {step} needs conflict in {_named(merged.conflicts)}.",
+                "Have one of their steps depend on the other.",
+            )
+        return merged.commit
+
+    def _onto(self, step: str, needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        if own := self.state.onto.get(step):
+            return own
+        known = {each.step: each.commit for each in self.state.taken}
+        names = needed_patches(step, needs, known)
+        return (self.state.base.commit, *(known[name] for name in names))
+
+    async def take(self, record: StepState, needs: Mapping[str, Sequence[str]], patch: str) -> str:
+        """Take a step's patch; return why it conflicts with those before it, "" if it doesn't.
+
+        Where it does, the step's next attempt starts on top of them.
+        """
+        async with self._lock:
+            return await asyncio.to_thread(self._take, record, needs, patch)
+
+    def _take(self, record: StepState, needs: Mapping[str, Sequence[str]], patch: str) -> str:
+        repository, state, step = self.repository, self.state, record.id
+        onto = self._onto(step, needs)
+        start = merge_all(repository, onto, state.base.at).commit
+        taken = TakenPatch(
+            step=step,
+            agent=record.agent,
+            subject=one_line(record.step.prompt, _SUBJECT),
+            onto=onto,
+            commit="",
+            whole="",
+        )
+        tree = repository.applied(start, patch)
+        message = message_of(taken, self.run.run_id)
+        commit = repository.commit(tree, (start,), message, state.base.at)
+        if any(each.commit == commit for each in state.taken):
+            return ""  # An earlier process had taken it.
+        merged = repository.merged(state.whole, commit, state.base.at)
+        if merged.conflicts:
+            others = _authors(repository, state, merged.conflicts)
+            changed = {**state.onto, step: (state.whole,)}
+            self.state = state.model_copy(update={"onto": changed})
+            store_state(self.run, self.state)
+            return (
+                f"The patch conflicts with {others} in {_named(merged.conflicts)}. The files now "
+                "have those changes: make yours again on top of them, and keep what they do."
+            )
+        taken = taken.model_copy(update={"commit": commit, "whole": merged.commit})
+        self.state = take_patch(self.run, state, taken, patch)
+        return ""
+
+    async def whole_patch(self) -> str:
+        """Return all that was taken, as one patch of the base; "" where nothing was."""
+        return await asyncio.to_thread(self._whole_patch)
+
+    def _whole_patch(self) -> str:
+        repository, state = self.repository, self.state
+        before, after = (repository.tree_of(name) for name in (state.base.commit, state.whole))
+        return repository.patch(before, after)
+
+    async def problem_of(self, patch: str) -> str:
+        """Say which gates all patches together don't pass; "" where they do."""
+        steps = [each for each in self.state.taken if each.commit != self.state.whole]
+        if not steps:
+            return ""  # It is the only one, and has passed its gates.
+        output = Output(kind="patch", may_change=("**",))
+        place = self.place()
+        subject = Subject(artifact=patch, output=output, workplace=place)
+        found = await run_pipeline(build_pipeline(["applies", "check"]), subject, _check)
+        if (stopped := found.stopped_by) is None:
+            return ""
+        return (
+            f"The patches together don't pass the gate {stopped.gate}: "
+            f"{excerpt(format_diagnostics(stopped.diagnostics))}"
+        )
+
+    async def overview(self) -> StepOutput:
+        """Return what a planner is told of the files."""
+        return await asyncio.to_thread(self._overview)
+
+    def _overview(self) -> StepOutput:
+        repository = self.repository
+        tree = repository.tree_of(self.state.base.commit)
+        seen = outline([*repository.entries(tree)])
+        kinds = ", ".join(f"{count} {ending}" for ending, count in seen.kinds)
+        lines = [f"{seen.files} files ({kinds}):", *seen.top]
+        lines += [f"check: {command}" for command in self.options.checks]
+        return StepOutput(name="workspace", text="\n".join(lines))
+
+
+async def _check(gate: Gate, subject: Subject, required: bool) -> GateResult:
+    return await check(gate, subject, required=required)
+
+
+def _authors(repository: Repository, state: WorkspaceState, paths: Sequence[str]) -> str:
+    """Return whose patches changed some files."""
+    names = [
+        each.step for each in state.taken if not _changed_by(repository, each).isdisjoint(paths)
+    ]
+    return f"the patch of {', '.join(names)}" if names else "what was taken before it"
+
+
+def _changed_by(repository: Repository, taken: TakenPatch) -> set[str]:
+    changes = repository.changes(f"{taken.commit}^1", taken.commit)
+    return {change.path for change in changes}
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+    return ", ".join(paths[:5]) + more

@@ -1,0 +1,119 @@
+"""What checks came to with a patch, compared with what they came to without it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+from xml.etree import ElementTree
+from xml.etree.ElementTree import ParseError
+
+from pydantic import Field
+
+from ...data_types import Frozen
+from ...workspace.names import is_within
+from ..base import Diagnostic
+
+__all__ = ["CheckOutcome", "TestOutcome", "read_report", "regressions"]
+
+_Result = Literal["passed", "failed", "skipped"]
+_MOST_BYTES = 16 << 20
+_NAMED = 20
+_PRINTED = 1_500
+
+
+class TestOutcome(Frozen):
+    """How a test ended, and the file that it is in; "" where that isn't known."""
+
+    __test__ = False  # pytest would take it for a test.
+
+    result: _Result
+    file: str = ""
+
+
+class CheckOutcome(Frozen):
+    """What a command came to.
+
+    Attributes:
+        exit_code: 0 where it says that all is well.
+        printed: The last of what it printed.
+        tests: How each test ended, by its name; none where it is no call of pytest.
+    """
+
+    exit_code: int
+    printed: str = ""
+    tests: dict[str, TestOutcome] = Field(default_factory=dict)
+
+
+def read_report(data: bytes) -> dict[str, TestOutcome]:
+    """Read what pytest wrote as JUnit's XML (`junit_family=xunit1`); nothing where it is none.
+
+    A test that ended twice counts as it ended worst.
+    """
+    if not data or len(data) > _MOST_BYTES or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        return {}
+    try:
+        root = ElementTree.fromstring(data)  # noqa: S314 - bounded, and without a DTD
+    except (ParseError, ValueError):
+        return {}
+    found: dict[str, TestOutcome] = {}
+    for case in root.iter("testcase"):
+        name = f"{case.get('classname', '')}::{case.get('name', '')}"
+        outcome = TestOutcome(result=_result(case), file=case.get("file") or "")
+        if name not in found or _BADNESS[outcome.result] > _BADNESS[found[name].result]:
+            found[name] = outcome
+    return found
+
+
+_BADNESS: Mapping[_Result, int] = {"passed": 0, "skipped": 1, "failed": 2}
+
+
+def _result(case: ElementTree.Element) -> _Result:
+    kinds = {child.tag for child in case}
+    if kinds & {"failure", "error"}:
+        return "failed"
+    return "skipped" if "skipped" in kinds else "passed"
+
+
+def regressions(
+    command: str,
+    before: CheckOutcome,
+    after: CheckOutcome,
+    may_change: Sequence[str] = (),
+) -> list[Diagnostic]:
+    """Return what passed without a patch and doesn't with it, and new tests that fail.
+
+    Args:
+        may_change: Files whose tests the patch may take away or replace.
+    """
+    found = [
+        f"{name}: it passed before, and now {_now(after.tests.get(name))}"
+        for name, old in before.tests.items()
+        if old.result == "passed" and not _is_kept(after.tests.get(name), old, may_change)
+    ]
+    found += [
+        f"{name}: this new test fails"
+        for name, new in after.tests.items()
+        if new.result == "failed" and name not in before.tests
+    ]
+    is_worse = before.exit_code == 0 and after.exit_code != 0
+    if not found and not is_worse:
+        return []
+    shown = found[:_NAMED] + ([f"and {len(found) - _NAMED} more"] if len(found) > _NAMED else [])
+    said = f"`{command}` ended with {after.exit_code}, and {before.exit_code} without the patch"
+    last = after.printed[-_PRINTED:].strip()
+    return [
+        *(Diagnostic(message=each) for each in shown),
+        Diagnostic(message=f"{said}: {last}" if last else said),
+    ]
+
+
+def _is_kept(now: TestOutcome | None, old: TestOutcome, may_change: Sequence[str]) -> bool:
+    if now is None:
+        return bool(old.file) and is_within(old.file, may_change)
+    if now.result == "skipped":
+        return bool(old.file) and is_within(old.file, may_change)
+    return now.result == "passed"
+
+
+def _now(outcome: TestOutcome | None) -> str:
+    return "it is not run" if outcome is None else f"it is {outcome.result}"

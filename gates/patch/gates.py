@@ -1,0 +1,274 @@
+"""The gates of a patch: it applies, holds no secret, keeps the tests and passes the checks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...errors import Category, GateError
+from ...plan.output import OutputKind
+from ...workspace.git import git_version
+from ...workspace.names import is_test, is_within, path_problem
+from ...workspace.repository import LARGEST_FILE, Entry, FileChange, PatchError, Repository
+from ..base import Diagnostic, Finding, Stage, Subject, fault
+from ..sandbox import backend_kind, current_policy
+from .check_report import regressions
+from .judging import Judged, checked, judged, place_of, run_tool_over
+from .kept_tests import is_check_configuration, weakened_tests
+from .project_tools import CONFIGURATIONS, ProjectTool, ToolUse, findings_of, new_findings, tool_for
+from .secrets import secrets_in
+
+__all__ = ["KeptTests", "PatchApplies", "PatchSecrets", "ProjectChecks", "check_with_tool"]
+
+_PATCH: frozenset[OutputKind] = frozenset({"patch"})
+_MOST = 20
+_BINARY_BYTES = 512 << 10
+_PROGRAMS = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xca\xfe\xba\xbe")
+_RULES = "1"
+
+
+def _git() -> str:
+    return f"{_RULES}, git {'.'.join(map(str, git_version()))}"
+
+
+@dataclass(frozen=True)
+class PatchApplies:
+    """git applies it, and it changes only what it may."""
+
+    name: str = "applies"
+    about: str = "a patch that applies, and changes only files that it may change"
+    kinds: frozenset[OutputKind] = _PATCH
+    stage: Stage = "light"
+    timeout_s: float = 60.0
+
+    def version(self) -> str:
+        return _git()
+
+    async def check(self, subject: Subject) -> Finding:
+        """Apply the patch, and look at each file that it changes."""
+        if not subject.artifact.strip():
+            return fault(Category.LOGIC, "It changes nothing.")
+        return await asyncio.to_thread(_applies, subject)
+
+
+def _applies(subject: Subject) -> Finding:
+    try:
+        found = judged(subject)
+    except PatchError as error:
+        return fault(Category.FORMAT, error.problem)
+    if not found.changes:
+        return fault(Category.LOGIC, "It changes nothing.")
+    problems = [
+        Diagnostic(message=f"{change.path}: {problem}")
+        for change in found.changes
+        if (problem := _problem_of(found.repository, change, subject))
+    ]
+    new = [change.path for change in found.changes if change.before is None]
+    ignored = found.repository.ignored(found.after, new)
+    problems += [Diagnostic(message=f"{path}: git ignores it") for path in sorted(ignored)]
+    return fault(Category.LOGIC, *problems[:_MOST]) if problems else Finding(status="passed")
+
+
+def _problem_of(repository: Repository, change: FileChange, subject: Subject) -> str:
+    """Say why a patch may not change a file so; "" if it may."""
+    output = subject.output
+    if problem := path_problem(change.path):
+        return problem
+    if output.only and not is_within(change.path, (*output.only, *output.may_change)):
+        return f"the patch may only change {', '.join(output.only)}"
+    if "submodule" in [each.kind for each in (change.before, change.after) if each]:
+        return "a submodule may not be changed"
+    return _content_problem(repository, change.after) if change.after else ""
+
+
+def _content_problem(repository: Repository, entry: Entry) -> str:
+    data = repository.data(entry)
+    if entry.kind == "link":
+        target = data.decode("utf-8", "replace")
+        depth = entry.path.count("/")
+        leads_out = target.startswith("/") or _climbs(target, depth)
+        return f"a link that leads out of the workspace, to {target[:100]}" if leads_out else ""
+    if len(data) > LARGEST_FILE:
+        return f"it has over {LARGEST_FILE:,} bytes"
+    if b"\0" not in data:
+        return ""
+    if entry.kind == "executable" or data.startswith(_PROGRAMS):
+        return "a program that nobody can read"
+    return f"a binary file of over {_BINARY_BYTES:,} bytes" if len(data) > _BINARY_BYTES else ""
+
+
+def _climbs(target: str, depth: int) -> bool:
+    for part in target.split("/"):
+        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
+        if depth < 0:
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class PatchSecrets:
+    """What it adds holds no key and no password."""
+
+    name: str = "secrets"
+    about: str = "a patch that adds no key, token or password"
+    kinds: frozenset[OutputKind] = _PATCH
+    stage: Stage = "light"
+    timeout_s: float = 60.0
+
+    def version(self) -> str:
+        return _git()
+
+    async def check(self, subject: Subject) -> Finding:
+        """Look at the lines that the patch adds."""
+        try:
+            added = await asyncio.to_thread(lambda: dict(_added(judged(subject))))
+        except PatchError as error:
+            return fault(Category.FORMAT, error.problem)
+        found = secrets_in(added)
+        return fault(Category.LOGIC, *found[:_MOST]) if found else Finding(status="passed")
+
+
+def _added(patch: Judged) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+    for change in patch.changes:
+        before, after = _text(patch, change.before), _text(patch, change.after)
+        known = set(before.splitlines())
+        lines = [
+            (number, line) for number, line in enumerate(after.splitlines(), 1) if line not in known
+        ]
+        if lines:
+            yield change.path, lines
+
+
+def _text(patch: Judged, entry: Entry | None) -> str:
+    data = _data(patch, entry)
+    return "" if data is None or b"\0" in data else data.decode("utf-8", "replace")
+
+
+def _data(patch: Judged, entry: Entry | None) -> bytes | None:
+    return None if entry is None or entry.kind == "submodule" else patch.repository.data(entry)
+
+
+@dataclass(frozen=True)
+class KeptTests:
+    """Tests that there were are there, and ask what they asked."""
+
+    name: str = "tests-kept"
+    about: str = "a patch that changes, skips, weakens and deletes no test that there was"
+    kinds: frozenset[OutputKind] = _PATCH
+    stage: Stage = "light"
+    timeout_s: float = 120.0
+
+    def version(self) -> str:
+        return _git()
+
+    async def check(self, subject: Subject) -> Finding:
+        """Compare the tests, and what configures the checks, before and after."""
+        try:
+            before, after = await asyncio.to_thread(_compared, subject)
+        except PatchError as error:
+            return fault(Category.FORMAT, error.problem)
+        found = await asyncio.to_thread(weakened_tests, before, after, subject.output.may_change)
+        return fault(Category.LOGIC, *found[:_MOST]) if found else Finding(status="passed")
+
+
+def _compared(subject: Subject) -> tuple[dict[str, bytes], dict[str, bytes | None]]:
+    patch = judged(subject)
+    paths = {change.path for change in patch.changes}
+    before = {
+        path: patch.repository.data(entry)
+        for path, entry in patch.repository.entries(patch.before).items()
+        if entry.kind in ("file", "executable")
+        and (path in paths or ((is_test(path) or is_check_configuration(path)) and _is_code(entry)))
+    }
+    return before, {change.path: _data(patch, change.after) for change in patch.changes}
+
+
+def _is_code(entry: Entry) -> bool:
+    """Whether other tests may depend on what it says; data is compared only where it is changed."""
+    return entry.size < 1 << 20 and entry.path.endswith((".py", ".toml", ".cfg", ".ini"))
+
+
+@dataclass(frozen=True)
+class ProjectChecks:
+    """The user's own commands pass as they do without it."""
+
+    name: str = "check"
+    about: str = "the commands of --check pass as they do without the patch"
+    kinds: frozenset[OutputKind] = _PATCH
+    stage: Stage = "unit"
+    timeout_s: float = 1500.0
+
+    def version(self) -> str:
+        return _sandboxed()
+
+    async def check(self, subject: Subject) -> Finding:
+        """Run the checks without the patch, unless that was done, and with it."""
+        place = place_of(subject)
+        if not place.checks:
+            return Finding(status="skipped")
+        try:
+            patch = await asyncio.to_thread(judged, subject)
+        except PatchError as error:
+            return fault(Category.FORMAT, error.problem)
+        before = await checked(patch.repository, place, patch.before)
+        after = await checked(patch.repository, place, patch.after)
+        found = [
+            problem
+            for command, old, new in zip(place.checks, before, after, strict=True)
+            for problem in regressions(command, old, new, subject.output.may_change)
+        ]
+        return fault(Category.CODE, *found[:_MOST]) if found else Finding(status="passed")
+
+
+def _sandboxed() -> str:
+    kind = "limits-only" if current_policy() == "limits-only" else backend_kind()
+    return f"{_git()}, sandbox {kind}"
+
+
+async def check_with_tool(use: ToolUse, subject: Subject) -> Finding:
+    """Return what a project's own tool newly finds in the files of Python that a patch changes."""
+    try:
+        patch = await asyncio.to_thread(judged, subject)
+    except PatchError as error:
+        return fault(Category.FORMAT, error.problem)
+    paths = patch.python_files
+    configurations = await asyncio.to_thread(_configurations, patch)
+    tool = tool_for(use, configurations)
+    if tool is None or not paths:
+        return Finding(status="skipped")
+    there = [
+        path
+        for path in paths
+        if any(change.path == path and change.before for change in patch.changes)
+    ]
+    before = await _found(patch, patch.before, tool, there)
+    after = await _found(patch, patch.after, tool, paths)
+    if before is None or after is None:
+        lacking = f"{tool.name} isn't in the project's environment; see --python"
+        return Finding(status="skipped", diagnostics=(Diagnostic(message=lacking),))
+    found = new_findings(before, after)
+    return fault(Category.CODE, *found) if found else Finding(status="passed")
+
+
+def _configurations(patch: Judged) -> dict[str, bytes]:
+    entries = patch.repository.entries(patch.before, CONFIGURATIONS)
+    return {path: patch.repository.data(entry) for path, entry in entries.items()}
+
+
+_NOT_FOUND = 127
+
+
+async def _found(
+    patch: Judged, tree: str, tool: ProjectTool, paths: Sequence[str]
+) -> list[tuple[str, int, str]] | None:
+    """Return what a tool finds in files; None where there is no such tool."""
+    if not paths:
+        return []
+    command = tool.command(paths)
+    (result,) = await run_tool_over(patch.repository, patch.place, tree, [command])
+    if result.exit_code == _NOT_FOUND:
+        return None
+    if result.exit_code not in (0, 1):
+        raise GateError(f"`{command[:60]}` ended with {result.exit_code}: {result.output[-300:]}")
+    return findings_of(result.output, patch.place.folder)

@@ -1,0 +1,123 @@
+"""A project's own formatter, linter and type checker: what they find anew. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from ..base import Diagnostic
+
+__all__ = ["CONFIGURATIONS", "ProjectTool", "findings_of", "new_findings", "tool_for"]
+
+ToolUse = Literal["format", "lint", "typecheck"]
+CONFIGURATIONS = (
+    "pyproject.toml",
+    "ruff.toml",
+    ".ruff.toml",
+    "pyrightconfig.json",
+    "mypy.ini",
+    ".mypy.ini",
+    "setup.cfg",
+)
+"""The files that say which tools a project has."""
+_MOST = 10
+_LINE = re.compile(
+    r"[ \t]{0,8}(?P<path>[^\s:][^:\n]{0,1000}):(?P<line>\d{1,9})(?::\d{1,9})?(?:: | - )"
+    r"(?P<what>[^\n]{1,2000})"
+)
+_UNFORMATTED = re.compile(r"(?:Would reformat: |would reformat )(?P<path>[^\n]{1,1000})")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectTool:
+    """A tool and the words of its call; the files' paths come behind them."""
+
+    name: str
+    words: tuple[str, ...]
+
+    def command(self, paths: Sequence[str]) -> str:
+        """Return its call for a shell."""
+        return shlex.join([*self.words, "--", *paths])
+
+
+_RUFF_FORMAT = ProjectTool("ruff", ("ruff", "format", "--check", "--no-cache", "--force-exclude"))
+_BLACK = ProjectTool("black", ("black", "--check", "--force-exclude", "^$"))
+_RUFF = ProjectTool(
+    "ruff",
+    ("ruff", "check", "--no-cache", "--force-exclude", "--quiet", "--output-format=concise"),
+)
+_PYRIGHT = ProjectTool("pyright", ("pyright",))
+_MYPY = ProjectTool("mypy", ("mypy", "--no-error-summary", "--no-color-output", "--no-incremental"))
+
+
+def tool_for(use: ToolUse, configurations: Mapping[str, bytes]) -> ProjectTool | None:
+    """Return the tool that a project has for something; None where its files name none.
+
+    A project without a linter of its own is linted with ruff's own rules, which find mistakes.
+
+    Args:
+        configurations: What its configuration files hold, by their paths.
+    """
+    tables = _tables(configurations.get("pyproject.toml", b""))
+    has_ruff = "ruff" in tables or any(
+        name in configurations for name in ("ruff.toml", ".ruff.toml")
+    )
+    match use:
+        case "format":
+            if has_ruff:
+                return _RUFF_FORMAT
+            return _BLACK if "black" in tables else None
+        case "lint":
+            return _RUFF
+        case "typecheck":
+            if "pyrightconfig.json" in configurations or {"pyright", "basedpyright"} & tables:
+                return _PYRIGHT
+            has_mypy = "mypy" in tables or b"[mypy]" in configurations.get("setup.cfg", b"")
+            named = any(name in configurations for name in ("mypy.ini", ".mypy.ini"))
+            return _MYPY if has_mypy or named else None
+
+
+def _tables(data: bytes) -> set[str]:
+    try:
+        found: Any = tomllib.loads(data.decode()).get("tool", {})
+    except (ValueError, RecursionError):
+        return set()
+    return set(cast("dict[str, Any]", found)) if isinstance(found, dict) else set()
+
+
+def findings_of(printed: str, place: str) -> list[tuple[str, int, str]]:
+    """Return what a tool printed as path, line and words, without the folder that it ran in."""
+    found: list[tuple[str, int, str]] = []
+    for line in printed.splitlines():
+        if match := _UNFORMATTED.match(line):
+            found.append((_below(match["path"], place), 0, "it is not formatted"))
+        elif (match := _LINE.match(line)) and not match["what"].startswith(("note:", "warning:")):
+            found.append((_below(match["path"], place), int(match["line"]), match["what"].strip()))
+    return found
+
+
+def _below(path: str, place: str) -> str:
+    for folder in (place, "/sandbox/tree"):
+        path = path.removeprefix(f"{folder.rstrip('/')}/")
+    return path.removeprefix("./").strip()
+
+
+def new_findings(
+    before: Sequence[tuple[str, int, str]], after: Sequence[tuple[str, int, str]]
+) -> list[Diagnostic]:
+    """Return what is found after a patch and wasn't before, wherever in a file it was."""
+    known = Counter((path, what) for path, _, what in before)
+    found: list[Diagnostic] = []
+    for path, line, what in after:
+        if known[path, what] > 0:
+            known[path, what] -= 1
+        else:
+            found.append(
+                Diagnostic(message=f"{path}:{line}: {what}" if line else f"{path}: {what}")
+            )
+    return found[:_MOST]

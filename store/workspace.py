@@ -1,0 +1,177 @@
+"""What a run stores of its workspace: the base, and the patches of steps that were taken.
+
+The repository on this machine can always be made again from that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from threading import Lock
+
+from pydantic import Field
+
+from ..data_types import Frozen
+from ..errors import RunDamagedError, WorkspaceError
+from ..text import one_line
+from ..workspace.base import WorkspaceBase
+from ..workspace.repository import Merged, Repository, folder_of
+from .protocol import RunStore
+
+__all__ = [
+    "TakenPatch",
+    "WorkspaceState",
+    "begin_workspace",
+    "merge_all",
+    "message_of",
+    "open_workspace",
+    "store_state",
+    "take_patch",
+    "workspace_state",
+]
+
+_NAME = "workspace"
+_restoring = Lock()
+
+
+class TakenPatch(Frozen):
+    """A step's patch that the run has taken.
+
+    Attributes:
+        step: The step's id.
+        agent: Who made it.
+        subject: What it is about, in a line.
+        onto: The commits that its start is merged of.
+        commit: The start with the patch.
+        whole: The merge of all patches so far.
+    """
+
+    step: str
+    agent: str
+    subject: str
+    onto: tuple[str, ...]
+    commit: str
+    whole: str
+
+
+class WorkspaceState(Frozen):
+    """A run's workspace.
+
+    Attributes:
+        pack: The blob that has the base.
+        taken: The patches that were taken, in their order.
+        onto: What steps start from that begin anew on top of others, by their ids.
+    """
+
+    base: WorkspaceBase
+    pack: str
+    taken: tuple[TakenPatch, ...] = ()
+    onto: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    @property
+    def whole(self) -> str:
+        """The commit with all that was taken."""
+        return self.taken[-1].whole if self.taken else self.base.commit
+
+    def taken_of(self, step: str) -> TakenPatch | None:
+        """Return a step's patch; None where none was taken."""
+        return next((each for each in self.taken if each.step == step), None)
+
+
+def workspace_state(run: RunStore) -> WorkspaceState | None:
+    """Return what is stored of a run's workspace; None where it has none."""
+    return run.tool_state(_NAME, WorkspaceState)
+
+
+def store_state(run: RunStore, state: WorkspaceState) -> None:
+    """Write down what changed of a workspace."""
+    run.write_tool_state(_NAME, state)
+
+
+def begin_workspace(run: RunStore, base: WorkspaceBase) -> WorkspaceState:
+    """Write down what a run starts from, once its repository has it."""
+    data = Repository(folder_of(run.run_id)).pack(base.commit)
+    pack = hashlib.sha256(data).hexdigest()
+    state = WorkspaceState(base=base, pack=pack)
+    run.write_tool_state(_NAME, state, {pack: data})
+    return state
+
+
+def take_patch(
+    run: RunStore, state: WorkspaceState, taken: TakenPatch, patch: str
+) -> WorkspaceState:
+    """Write down a patch that was taken: its text first."""
+    data = patch.encode()
+    name = hashlib.sha256(data).hexdigest()
+    run.write_tool_state(_patch_name(taken.step), _PatchText(blob=name), {name: data})
+    state = state.model_copy(update={"taken": (*state.taken, taken)})
+    store_state(run, state)
+    return state
+
+
+class _PatchText(Frozen):
+    blob: str
+
+
+def _patch_name(step: str) -> str:
+    return f"{_NAME}-{step}"
+
+
+def _patch_text(run: RunStore, step: str) -> str:
+    if (found := run.tool_state(_patch_name(step), _PatchText)) is None:
+        raise RunDamagedError(f"The patch of {step} is not in the run.")
+    return run.tool_blob(_patch_name(step), found.blob).decode()
+
+
+def open_workspace(run: RunStore) -> Repository:
+    """Return a run's repository; where this machine doesn't have it, it is made from the store.
+
+    Raises:
+        RunDamagedError: What was stored can't be read, or gives something else.
+        WorkspaceError: The run has no workspace, or there is no git.
+    """
+    repository = Repository(folder_of(run.run_id))
+    with _restoring:
+        if (state := workspace_state(run)) is None:
+            raise WorkspaceError(f"Run {run.run_id} has no workspace.", "Give --workspace FOLDER.")
+        if not repository.is_there:
+            repository.make()
+        if not repository.has(state.base.commit):
+            repository.unpack(run.tool_blob(_NAME, state.pack))
+        if not repository.has(state.whole) or not all(map(repository.has, _named(state))):
+            _restore(run, repository, state)
+    return repository
+
+
+def _named(state: WorkspaceState) -> list[str]:
+    return [state.taken[-1].commit] if state.taken else []
+
+
+def _restore(run: RunStore, repository: Repository, state: WorkspaceState) -> None:
+    whole = state.base.commit
+    for each in state.taken:
+        start = merge_all(repository, each.onto, state.base.at)
+        tree = repository.applied(start.commit, _patch_text(run, each.step))
+        message = message_of(each, run.run_id)
+        commit = repository.commit(tree, (start.commit,), message, state.base.at)
+        whole = repository.merged(whole, commit, state.base.at).commit
+        if (commit, whole) != (each.commit, each.whole):
+            raise RunDamagedError(
+                f"The patch of {each.step} in run {run.run_id} gives other files than it did."
+            )
+
+
+def merge_all(repository: Repository, commits: Sequence[str], at: int) -> Merged:
+    """Merge commits one after another; where two conflict, that is the result."""
+    found = Merged(commits[0])
+    for commit in commits[1:]:
+        found = repository.merged(found.commit, commit, at)
+        if found.conflicts:
+            break
+    return found
+
+
+def message_of(taken: TakenPatch, run: str) -> str:
+    """Return a commit's message: what it is about, and who made it in which run."""
+    agent = one_line(taken.agent, 80)
+    return f"{taken.subject}\n\nAgent: {agent}\nStep: {taken.step}\nSwarm-Run: {run}\n"

@@ -1,0 +1,73 @@
+"""A scripted model that changes files by the toolset `workspace`, as a capable one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+__all__ = ["Call", "editing", "prompt_in", "results_in"]
+
+Call = tuple[str, dict[str, Any]]
+"""A tool's name and its arguments."""
+
+
+def prompt_in(messages: Sequence[ModelMessage]) -> str:
+    """Return all that the model was asked."""
+    return "\n".join(
+        str(part.content)
+        for message in messages
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+        if isinstance(part, UserPromptPart)
+    )
+
+
+def results_in(messages: Sequence[ModelMessage]) -> list[str]:
+    """Return what its calls came to."""
+    return [
+        str(part.content)
+        for message in messages
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    ]
+
+
+def editing(
+    calls: Mapping[str, Sequence[Call]] | Callable[[str], Sequence[Call]],
+    seen: list[tuple[str, list[str]]] | None = None,
+) -> FunctionModel:
+    """Return a model that makes calls one after another, then says that it is done.
+
+    Args:
+        calls: Its calls by a text that the prompt has, or a function of the prompt.
+        seen: Gets each prompt with what the calls came to, when it is done.
+    """
+
+    def script(prompt: str) -> Sequence[Call]:
+        if callable(calls):
+            return calls(prompt)
+        return next((found for text, found in calls.items() if text in prompt), ())
+
+    async def answer(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        prompt, results = prompt_in(messages), results_in(messages)
+        script_of_step = script(prompt)
+        if len(results) < len(script_of_step):
+            name, arguments = script_of_step[len(results)]
+            return ModelResponse([ToolCallPart(name, arguments)])
+        if seen is not None:
+            seen.append((prompt, results))
+        return ModelResponse([TextPart("It is done.")])
+
+    return FunctionModel(answer)
