@@ -14,7 +14,7 @@ from ...workspace.repository import LARGEST_FILE, Entry, FileChange, PatchError,
 from ..base import Diagnostic, Finding, Stage, Subject, fault
 from ..sandbox import backend_kind, current_policy
 from .check_report import regressions
-from .judging import Judged, checked, judged, place_of, run_tool_over
+from .judging import JudgedPatch, checked, judged, place_of, run_tool_over
 from .kept_tests import is_check_configuration, weakened_tests
 from .project_tools import CONFIGURATIONS, ProjectTool, ToolUse, findings_of, new_findings, tool_for
 from .secrets import secrets_in
@@ -129,7 +129,7 @@ class PatchSecrets:
         return fault(Category.LOGIC, *found[:_MOST]) if found else Finding(status="passed")
 
 
-def _added(patch: Judged) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+def _added(patch: JudgedPatch) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     for change in patch.changes:
         before, after = _text(patch, change.before), _text(patch, change.after)
         known = set(before.splitlines())
@@ -140,12 +140,12 @@ def _added(patch: Judged) -> Iterator[tuple[str, list[tuple[int, str]]]]:
             yield change.path, lines
 
 
-def _text(patch: Judged, entry: Entry | None) -> str:
+def _text(patch: JudgedPatch, entry: Entry | None) -> str:
     data = _data(patch, entry)
     return "" if data is None or b"\0" in data else data.decode("utf-8", "replace")
 
 
-def _data(patch: Judged, entry: Entry | None) -> bytes | None:
+def _data(patch: JudgedPatch, entry: Entry | None) -> bytes | None:
     return None if entry is None or entry.kind == "submodule" else patch.repository.data(entry)
 
 
@@ -251,7 +251,7 @@ async def check_with_tool(use: ToolUse, subject: Subject) -> Finding:
     return fault(Category.CODE, *found) if found else Finding(status="passed")
 
 
-def _configurations(patch: Judged) -> dict[str, bytes]:
+def _configurations(patch: JudgedPatch) -> dict[str, bytes]:
     entries = patch.repository.entries(patch.before, CONFIGURATIONS)
     return {path: patch.repository.data(entry) for path, entry in entries.items()}
 
@@ -260,7 +260,7 @@ _NOT_FOUND = 127
 
 
 async def _found(
-    patch: Judged, tree: str, tool: ProjectTool, paths: Sequence[str]
+    patch: JudgedPatch, tree: str, tool: ProjectTool, paths: Sequence[str]
 ) -> list[tuple[str, int, str]] | None:
     """Return what a tool finds in files; None where there is no such tool."""
     if not paths:
