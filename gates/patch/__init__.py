@@ -1,0 +1,1 @@
+"""What a patch may not do: weaken tests or their configuration, look for tests, add secrets."""
