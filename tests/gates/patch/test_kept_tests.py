@@ -243,6 +243,46 @@ CHANGED: dict[str, tuple[str, str]] = {
         edited(more="\nX = setattr(Cup, 'count', 1)\n"),
         "X was added",
     ),
+    "a new test replaces it by another name": (
+        edited(more="\ndef test_z():\n    import shop\n    other = shop\n    other.price = 1\n"),
+        "test_z was added: it changes something that it imports",
+    ),
+    "a new test changes a class": (
+        edited(more="\ndef test_z():\n    Cup.count = 1\n"),
+        "test_z was added: it changes something that it imports",
+    ),
+    "a new test empties cases": (
+        edited(more="\ndef test_z():\n    CASES.clear()\n"),
+        "test_z was added: it changes a name that tests there use",
+    ),
+    "a new class changes another": (
+        edited(more="\nclass New:\n    TestCup.test_full = None\n"),
+        "New was added",
+    ),
+    "a test is no test": (
+        edited(more="\ntest_price.__test__ = False\n"),
+        "the file was changed",
+    ),
+    "a value changes a test": (
+        edited(more="\nX = print(test_price)\n"),
+        "X was added: it uses test_price when the file is loaded",
+    ),
+    "a default value is the test": (
+        edited(more="\ndef new(x=(test_price := None)): ...\n"),
+        "test_price was changed",
+    ),
+    "the run ends well": (
+        edited(more="\ndef test_z():\n    pytest.exit('', returncode=0)\n"),
+        "test_z was added: it ends the process at once",
+    ),
+    "the run's failures are none": (
+        edited(more="\ndef test_z(request):\n    request.session.testsfailed = 0\n"),
+        "test_z was added: it reaches into the run of all tests",
+    ),
+    "a fixture with what can't be seen": (
+        edited(more="\n@pytest.fixture(**X)\ndef new(): ...\n"),
+        "new was added: a new fixture that every test there uses",
+    ),
     "a plugin": (edited(more="\npytest_plugins = ['x']\n"), "pytest_plugins was added"),
     "a hook": (
         edited(more="\ndef pytest_generate_tests(metafunc): ...\n"),
@@ -284,6 +324,9 @@ def test_nothing_is_said_of_a_test_that_may_change(name: str) -> None:
         edited(("import pytest\n", "import json\nimport pytest\n"), more="\nX = json.loads('1')\n"),
         edited(("import pytest\n", "import shop.more\nimport pytest\n")),
         edited(("LIMIT = 3", "LIMIT = 3\nHIGHER = 4")),
+        edited(more="\n\ndef test_new(cup):\n    price = made(1)\n    price.count = 2\n"),
+        edited(more="\n\ndef test_new(monkeypatch):\n    monkeypatch.setattr(Cup, 'a', 1)\n"),
+        edited(more="\n\nclass TestMore(TestCup):\n    def test_more(self, cup): ...\n"),
         edited(more="\n\n@pytest.fixture\ndef mug():\n    return made(4)\n"),
         edited(more="\n\n@pytest.mark.parametrize('cup', [1])\ndef test_new(cup): ...\n"),
         edited((COSTS, COSTS.replace("(3, 4)", "(2, 3), (3, 4)"))),
