@@ -23,10 +23,9 @@ from .additions import (
 )
 from .configuration import (
     configuration_problem,
-    hides_module,
+    hidden_module,
     hook_problem,
     is_check_configuration,
-    is_module,
 )
 from .differences import difference, header_difference, is_test_class
 from .file_parts import FilePart, FileParts, parts_of, read_parts, read_source
@@ -93,11 +92,9 @@ class _Patch:
             return
         if problem := hook_problem(path, is_new=is_new):
             yield _said(path, problem)
-        elif (
-            is_new
-            and is_module(path)
-            and (hidden := hides_module(path, self._modules, self._packages))
-        ):
+        hidden = hidden_module(path, self._packages) if is_new else ""
+        # Tests are read only where there is such a module.
+        if hidden and hidden in self._modules:
             yield _said(path, f"it takes the place of {hidden}, which tests import")
 
     def _of_content(self, path: str) -> Iterator[Diagnostic]:
