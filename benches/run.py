@@ -21,6 +21,7 @@ BENCHES = (
     "startup",
     "prefect_overhead",
     "many_runs",
+    "patches",
     "store_places",
     "expansion",
     "plan_stream",

@@ -371,7 +371,8 @@ def _check_patches(steps: Iterable[Step], prefix: str, known: frozenset[str]) ->
     for step in steps:
         if step.output.kind == "patch" and WORKSPACE not in known:
             raise ValueError(
-                f"step {prefix}{step.id} makes a patch, and there is no workspace to change"
+                f"step {prefix}{step.id} makes a patch, and there is no workspace to change: "
+                "give --workspace FOLDER"
             )
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...errors import Category, GateError
+from ...errors import Category
 from ...plan.output import OutputKind
 from ...workspace.git import git_version
 from ...workspace.names import is_test, is_within, path_problem
@@ -14,6 +14,7 @@ from ...workspace.repository import LARGEST_FILE, Entry, FileChange, PatchError,
 from ..base import Diagnostic, Finding, Stage, Subject, fault
 from ..sandbox import backend_kind, current_policy
 from .check_report import regressions
+from .execution import CommandResult
 from .judging import JudgedPatch, checked, judged, place_of, run_tool_over
 from .kept_tests import is_check_configuration, weakened_tests
 from .project_tools import CONFIGURATIONS, ProjectTool, ToolUse, findings_of, new_findings, tool_for
@@ -242,13 +243,22 @@ async def check_with_tool(use: ToolUse, subject: Subject) -> Finding:
         for path in paths
         if any(change.path == path and change.before for change in patch.changes)
     ]
-    before = await _found(patch, patch.before, tool, there)
-    after = await _found(patch, patch.after, tool, paths)
-    if before is None or after is None:
-        lacking = f"{tool.name} isn't in the project's environment; see --python"
-        return Finding(status="skipped", diagnostics=(Diagnostic(message=lacking),))
-    found = new_findings(before, after)
+    before = await _called(patch, patch.before, tool, there)
+    after = await _called(patch, patch.after, tool, paths)
+    if _NOT_FOUND in (before.exit_code, after.exit_code):
+        return _skipped(f"{tool.name} isn't in the project's environment; see --python")
+    if before.exit_code not in _JUDGED:
+        return _skipped(f"{tool.name} fails without the patch: {before.output[-_SAID:].strip()}")
+    if after.exit_code not in _JUDGED:
+        said = f"{tool.name} ends with {after.exit_code}: {after.output[-_SAID:].strip()}"
+        return fault(Category.FORMAT, said)
+    folder = patch.place.folder
+    found = new_findings(findings_of(before.output, folder), findings_of(after.output, folder))
     return fault(Category.CODE, *found) if found else Finding(status="passed")
+
+
+def _skipped(why: str) -> Finding:
+    return Finding(status="skipped", diagnostics=(Diagnostic(message=why),))
 
 
 def _configurations(patch: JudgedPatch) -> dict[str, bytes]:
@@ -257,18 +267,17 @@ def _configurations(patch: JudgedPatch) -> dict[str, bytes]:
 
 
 _NOT_FOUND = 127
+_JUDGED = (0, 1)
+"""How tools end that have judged: all is well, or there are findings."""
+_SAID = 300
 
 
-async def _found(
+async def _called(
     patch: JudgedPatch, tree: str, tool: ProjectTool, paths: Sequence[str]
-) -> list[tuple[str, int, str]] | None:
-    """Return what a tool finds in files; None where there is no such tool."""
+) -> CommandResult:
+    """Have a tool look at some files of a tree."""
     if not paths:
-        return []
+        return CommandResult(exit_code=0)
     command = tool.command(paths)
     (result,) = await run_tool_over(patch.repository, patch.place, tree, [command])
-    if result.exit_code == _NOT_FOUND:
-        return None
-    if result.exit_code not in (0, 1):
-        raise GateError(f"`{command[:60]}` ended with {result.exit_code}: {result.output[-300:]}")
-    return findings_of(result.output, patch.place.folder)
+    return result

@@ -30,7 +30,10 @@ _LINE = re.compile(
     r"[ \t]{0,8}(?P<path>[^\s:][^:\n]{0,1000}):(?P<line>\d{1,9})(?::\d{1,9})?(?:: | - )"
     r"(?P<what>[^\n]{1,2000})"
 )
-_UNFORMATTED = re.compile(r"(?:Would reformat: |would reformat )(?P<path>[^\n]{1,1000})")
+_UNFORMATTED = re.compile(
+    r"(?:Would reformat: |would reformat )(?P<path>[^\n]{1,1000})"
+    r"|[ \t]{0,8}--> (?P<shown>[^:\n]{1,1000}):\d{1,9}:\d{1,9}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +98,11 @@ def findings_of(printed: str, place: str) -> list[tuple[str, int, str]]:
     found: list[tuple[str, int, str]] = []
     for line in printed.splitlines():
         if match := _UNFORMATTED.match(line):
-            found.append((_below(match["path"], place), 0, "it is not formatted"))
+            path = _below(match["path"] or match["shown"], place)
+            found.append((path, 0, "it is not formatted"))
         elif (match := _LINE.match(line)) and not match["what"].startswith(("note:", "warning:")):
             found.append((_below(match["path"], place), int(match["line"]), match["what"].strip()))
-    return found
+    return [*dict.fromkeys(found)]
 
 
 def _below(path: str, place: str) -> str:
