@@ -1,4 +1,4 @@
-"""Gates over patches of a project: how many wrong ones pass, and how many right ones are refused."""
+"""Gates over patches of a project: which wrong ones pass, and which right ones are refused."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ MOST_WRONG = 1
 HEAD = """\
 ## Patches
 
-Which patches of a small project (four modules, 14 tests, one of which fails) do the gates of patches let pass? Wrong
-ones weaken or skip tests, leave `only`, hide failures in `conftest.py`, change how checks are configured, add programs,
-links out, keys, or break other tests; right ones don't. All gates of the output kind `patch`, with one `--check` that
-runs pytest.
+Which patches of a small project (four modules, 14 tests, one of which fails) do the gates of
+patches let pass? Wrong ones weaken or skip tests, leave `only`, hide failures in `conftest.py`,
+change how checks are configured, add programs, links out, keys, or break other tests; right ones
+don't. All gates of the output kind `patch`, with one `--check` that runs pytest.
 
 | Patches | Count | Passed | Refused | Goal |
 |---|---:|---:|---:|---|"""
 SIZE = f"""
-What do git and the gate `applies` take on a repository of {FILES:,} files? The median of {ROUNDS} rounds, next to a
-plain `cp -a` of the same files.
+What do git and the gate `applies` take on a repository of {FILES:,} files? The median of {ROUNDS}
+rounds, next to a plain `cp -a` of the same files.
 
 | | Seconds | Goal |
 |---|---:|---|"""

@@ -374,6 +374,16 @@ def _check_patches(steps: Iterable[Step], prefix: str, known: frozenset[str]) ->
                 f"step {prefix}{step.id} makes a patch, and there is no workspace to change: "
                 "give --workspace FOLDER"
             )
+        if step.pool and _makes_patch(step):
+            raise ValueError(
+                f"step {prefix}{step.id} is done on a work pool, and patches are made where the "
+                "run is: leave its pool out"
+            )
+
+
+def _makes_patch(step: Step) -> bool:
+    inner = step.plan.steps if step.plan else ()
+    return step.output.kind == "patch" or any(map(_makes_patch, inner))
 
 
 def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:
