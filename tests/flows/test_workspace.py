@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +234,82 @@ def test_a_folder_that_is_not_there_is_said_before_a_model_is_asked(tmp_path: Pa
     plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
     with pytest.raises(WorkspaceError, match="is no folder"):
         run(plan, tmp_path / "none", editing({}))
+
+
+def test_rounds_go_on_from_each_other_until_the_checks_pass(shop: Path) -> None:
+    fix = {"id": "S1", "agent": "Engineer", "prompt": "fix a bug", "output": {"kind": "patch"}}
+    found = {
+        "type": "object",
+        "properties": {"problems": {"type": "array"}},
+        "required": ["problems"],
+    }
+    look = {
+        "id": "S2",
+        "agent": "Tester",
+        "prompt": "run the checks",
+        "depends_on": ["S1"],
+        "output": {"kind": "json", "schema": found},
+    }
+    plan = parse_plan(
+        {
+            "objective": "Fix the shop",
+            "agents": [
+                {"name": "Engineer", "system_prompt": "You change code."},
+                {"name": "Tester", "system_prompt": "You test.", "tools": ["workspace"]},
+            ],
+            "steps": [
+                {
+                    "id": "S1",
+                    "plan": {"steps": [fix, look], "final_step": "S2"},
+                    "repeat": {"until": {"at": "/problems", "empty": True}, "max_rounds": 3},
+                }
+            ],
+        }
+    )
+
+    def calls(prompt: str) -> list[Call]:
+        if "run the checks" in prompt:
+            return [("run", {"command": "grep -n '+ ' shop/*.py || echo none"})]
+        return [FIX_STOCK] if "1 bug is left" in prompt else [FIX_PRICE]
+
+    def said(_: str, results: Sequence[str]) -> str:
+        if not results or "[exit code" not in results[-1]:
+            return "It is done."
+        return json.dumps({"problems": ["1 bug is left"] if "+ sold" in results[-1] else []})
+
+    result = run(plan, shop, editing(calls, says=said), gates=LIGHT)
+    assert result.status == "completed", result.problem
+    assert len([step for step in result.steps if step.id.endswith(".S2")]) == 2
+    assert "-    return sum(prices) + 1" in result.answer
+    assert "-    return stock + sold" in result.answer
+
+
+def test_a_reviewer_reads_the_patch_and_may_refuse_it(shop: Path) -> None:
+    step = {"id": "S1", "prompt": "fix the price", "review": {"agent": "Reviewer"}}
+    agents = [
+        {"name": "Engineer", "system_prompt": "You change code."},
+        {"name": "Reviewer", "system_prompt": "You review."},
+    ]
+    steps = [{"agent": "Engineer", "output": {"kind": "patch"}, **step}]
+    plan = parse_plan({"objective": "Fix the shop", "agents": agents, "steps": steps})
+    wrong: Call = ("edit", {"path": "shop/price.py", "old": "+ 1", "new": "- 1"})
+
+    def calls(prompt: str) -> list[Call]:
+        if "@@" in prompt:
+            return []
+        return [FIX_PRICE] if "it subtracts" in prompt else [wrong]
+
+    def said(prompt: str, _: Sequence[str]) -> str:
+        if "@@" not in prompt:
+            return "It is done."
+        accepts = "sum(prices) - 1" not in prompt
+        verdict = "accept" if accepts else "refuse"
+        return json.dumps(
+            {"reasons": ["it adds" if accepts else "it subtracts"], "verdict": verdict}
+        )
+
+    seen: list[tuple[str, list[str]]] = []
+    result = run(plan, shop, editing(calls, seen, says=said), gates=LIGHT)
+    assert result.status == "completed", [prompt for prompt, _ in seen]
+    assert len(result.steps[0].attempts) == 2
+    assert "+    return sum(prices)\n" in result.answer

@@ -50,12 +50,14 @@ def editing(
     calls: Mapping[str, Sequence[Call]] | Callable[[str], Sequence[Call]],
     seen: list[tuple[str, list[str]]] | None = None,
     after: Mapping[str, asyncio.Event] | None = None,
+    says: Callable[[str, Sequence[str]], str] = lambda _prompt, _results: "It is done.",
 ) -> FunctionModel:
     """Return a model that makes calls one after another, then says that it is done.
 
     Args:
         calls: Its calls by a text that the prompt has, or a function of the prompt.
         seen: Gets each prompt with what the calls came to, when it is done.
+        says: What it says at last, of the prompt and what the calls came to.
         after: What it waits for before it is done, by a text that the prompt has.
     """
 
@@ -75,6 +77,6 @@ def editing(
                 await asyncio.wait_for(event.wait(), 120)
         if seen is not None:
             seen.append((prompt, results))
-        return ModelResponse([TextPart("It is done.")])
+        return ModelResponse([TextPart(says(prompt, results))])
 
     return FunctionModel(answer)
