@@ -20,7 +20,14 @@ from .kept_tests import is_check_configuration, weakened_tests
 from .project_tools import CONFIGURATIONS, ProjectTool, ToolUse, findings_of, new_findings, tool_for
 from .secrets import secrets_in
 
-__all__ = ["KeptTests", "PatchApplies", "PatchSecrets", "ProjectChecks", "check_with_tool"]
+__all__ = [
+    "PROJECT_TOOLS",
+    "KeptTests",
+    "PatchApplies",
+    "PatchSecrets",
+    "ProjectChecks",
+    "ProjectTools",
+]
 
 _PATCH: frozenset[OutputKind] = frozenset({"patch"})
 _MOST = 20
@@ -227,7 +234,36 @@ def _sandboxed() -> str:
     return f"{_git()}, sandbox {kind}"
 
 
-async def check_with_tool(use: ToolUse, subject: Subject) -> Finding:
+@dataclass(frozen=True)
+class ProjectTools:
+    """The project's own formatter, linter or type checker finds nothing new."""
+
+    use: ToolUse
+    name: str
+    about: str
+    kinds: frozenset[OutputKind] = _PATCH
+    stage: Stage = "light"
+    timeout_s: float = 600.0
+
+    def version(self) -> str:
+        return _sandboxed()
+
+    async def check(self, subject: Subject) -> Finding:
+        """Have the tool look at the files of Python that the patch changes, before and after."""
+        return await _check_with_tool(self.use, subject)
+
+
+PROJECT_TOOLS = (
+    ProjectTools("format", "project-format", "a patch whose Python is formatted as the project's"),
+    ProjectTools("lint", "project-lint", "a patch in which the project's linter finds nothing new"),
+    ProjectTools(
+        "typecheck", "project-types", "a patch in which its type checker finds nothing new"
+    ),
+)
+"""A gate for each tool that a project may have."""
+
+
+async def _check_with_tool(use: ToolUse, subject: Subject) -> Finding:
     """Return what a project's own tool newly finds in the files of Python that a patch changes."""
     try:
         patch = await asyncio.to_thread(judged, subject)
