@@ -45,7 +45,7 @@ BENCHES = (
     "memory_planning",
     "memory_pays",
 )
-ON_REQUEST = ("workflows", "alternatives", "scale", "parl_runs", "chaos")
+ON_REQUEST = ("workspace_bugs", "workflows", "alternatives", "scale", "parl_runs", "chaos")
 """What needs data or packages that are fetched, or takes long and measures no speed."""
 REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 WIDTH = 150
