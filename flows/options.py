@@ -241,11 +241,12 @@ class SwarmOptions(CallBounds):
         default=None,
         min_length=1,
         description="Folder that steps may read, and change by patches: a git repository, or any "
-        "folder. It is copied when the run begins, and never written.",
+        "folder. It is copied when the run begins, and `apply` alone writes to it.",
     )
     checks: tuple[str, ...] = Field(
         default=(),
-        description="Commands that a patch of the workspace has to pass as they pass without it.",
+        description="Command that a patch of the workspace has to pass as it passes without it, "
+        "such as 'pytest -q'; repeatable.",
     )
     python: str | None = Field(
         default=None,

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from ...errors import InputError, RunDamagedError
 from ...inputs.contents import size
 from ...plan.made import made_by
+from ...plan.output import is_patch
 from ...plan.step import final_step, needs_of
 from ...report.lines import (
     LEGEND,
@@ -248,7 +249,7 @@ def print_summary(
 
 def _is_markdown(result: SwarmResult) -> bool:
     """Whether an answer is prose: not data, code or a table that a final step made."""
-    if result.answer.lstrip().startswith(("{", "[{")):
+    if result.answer.lstrip().startswith(("{", "[{")) or is_patch(result.answer):
         return False
     steps = result.plan.steps
     last = result.plan.final_step or final_step(steps)
