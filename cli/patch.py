@@ -110,13 +110,13 @@ def _write(run: RunStore, repository: Repository, state: WorkspaceState) -> None
     if not delivery.writes:
         print_text(f"{folder} has all of it already: nothing was changed.")
         return
-    deliver(delivery)
+    file = deliver(repository, delivery)
     for write in delivery.writes:
         print_text(f"{outcome_of(write):<7}  {write.path}")
     merged = ", merged with what had changed there since" if delivery.has_moved_on else ""
     print_text(f"{plural(len(delivery.writes), 'file')} of {folder}{merged}.")
-    back = f"git -C {shlex.quote(str(delivery.folder))} apply -R"
-    print_text(f"Undo: prefect-swarm patch {run.run_id} | {back}")
+    back = f"git -C {shlex.quote(str(delivery.folder))} apply -R {shlex.quote(str(file))}"
+    print_text(f"Undo: {back}")
 
 
 def _make_branch(run: RunStore, repository: Repository, state: WorkspaceState, name: str) -> None:

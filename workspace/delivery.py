@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..errors import WorkspaceError
+from ..files import storage_error, write_atomically
 from .base import WorkspaceBase, current_tree, workspace_folder
 from .folder_writes import FileWrite, read_file_in, write_files
 from .names import path_problem
@@ -37,11 +39,13 @@ class Delivery:
         folder: The user's folder.
         has_moved_on: Whether it isn't any more as it was when the run began.
         writes: The files in which it differs from the merge with the run's changes.
+        patch: The same as a patch, by which git takes it back.
     """
 
     folder: Path
     has_moved_on: bool
     writes: tuple[FileWrite, ...]
+    patch: str
 
 
 def find_delivery(repository: Repository, base: WorkspaceBase, whole: str, run: str) -> Delivery:
@@ -68,7 +72,8 @@ def find_delivery(repository: Repository, base: WorkspaceBase, whole: str, run: 
             if base.head
             else f"See the patch, and make its changes yourself: prefect-swarm patch {run}",
         )
-    changes = repository.changes(tree, repository.tree_of(merged.commit))
+    after = repository.tree_of(merged.commit)
+    changes = repository.changes(tree, after)
     for change in changes:
         if why := refused_change(change):
             raise _in_the_way(change.path, why, f"Apply the patch yourself: {_patch_of(run)}")
@@ -77,18 +82,28 @@ def find_delivery(repository: Repository, base: WorkspaceBase, whole: str, run: 
         folder=folder,
         has_moved_on=tree != repository.tree_of(base.commit),
         writes=tuple(write for write in writes if write.before != write.after),
+        patch=repository.patch(tree, after),
     )
 
 
-def deliver(delivery: Delivery) -> None:
-    """Write what is to be written.
+def deliver(repository: Repository, delivery: Delivery) -> Path:
+    """Write what is to be written; return the file whose reverse takes it back.
+
+    That is a patch of its own: the run's need not fit where the folder had moved on.
 
     Raises:
         WorkspaceError: What is there now isn't what was looked at, or is behind a link. Nothing was
             written.
         StorageError: A file can't be written. What had been written is as it was.
     """
+    data = delivery.patch.encode()
+    file = repository.folder / f"applied-{hashlib.sha256(data).hexdigest()[:12]}.patch"
+    try:
+        write_atomically(file, data)
+    except OSError as error:
+        raise storage_error(file, len(data), error) from None
     write_files(delivery.folder, delivery.writes)
+    return file
 
 
 def folder_of_base(base: WorkspaceBase, run: str) -> tuple[Path, bool]:

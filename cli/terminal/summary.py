@@ -243,8 +243,15 @@ def print_summary(
         print_text(
             f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
         )
+        _print_way(result)
     if link:
         print_text(f"Prefect UI:  {link}")
+
+
+def _print_way(result: SwarmResult) -> None:
+    """Say how changes of a workspace come into the folder; nothing where there are none."""
+    if is_patch(result.answer):
+        print_text(f"Apply the patch: prefect-swarm apply {result.run_id} [--branch NAME]")
 
 
 def _is_markdown(result: SwarmResult) -> bool:
@@ -373,6 +380,7 @@ def print_run(view: RunView, result: SwarmResult | None, *, verbose: bool = Fals
         print_text(f"Time: {time_line(result.time)}")
     _print_others(result, verbose=verbose)
     print_text(f"Look closer: prefect-swarm inspect {view.run_id} [--step {example_step(result)}]")
+    _print_way(result)
 
 
 def _print_unfinished(view: RunView) -> None:

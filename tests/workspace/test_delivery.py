@@ -42,7 +42,7 @@ def found(run: RunFolder) -> Delivery:
 
 
 def delivered(run: RunFolder) -> dict[str, str]:
-    deliver(delivery := found(run))
+    deliver(open_workspace(run), delivery := found(run))
     return {write.path: outcome_of(write) for write in delivery.writes}
 
 
@@ -76,6 +76,16 @@ def test_a_folder_that_has_moved_on_is_merged(folder: Path) -> None:
     assert delivered(run) == DONE
     assert (folder / "a.txt").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
     assert (folder / "mine.txt").read_text() == "mine\n"
+
+
+def test_git_takes_back_what_was_written_where_the_folder_had_moved_on(folder: Path) -> None:
+    take(run := run_on(folder), "S1", CHANGES)
+    (folder / "a.txt").write_text("one\ntwo\nthree\nFOUR\nfive\n")
+    before = snapshot(folder)
+    file = deliver(open_workspace(run), found(run))
+    assert snapshot(folder) != before
+    git(folder, "apply", "-R", str(file))
+    assert snapshot(folder) == before
 
 
 def test_a_conflict_names_the_files_and_writes_nothing(folder: Path) -> None:

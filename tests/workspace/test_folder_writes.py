@@ -95,16 +95,14 @@ def test_a_write_that_fails_in_the_middle_is_taken_back(
     ]
     before = snapshot(folder)
 
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(5, "Input/output error")
+    unlink = os.unlink
 
-    # The last step of the last file: two are written by then.
-    original = os.unlink
-    monkeypatch.setattr(
-        folder_writes.os,
-        "unlink",
-        lambda name, **at: fail() if name == "c.txt" else original(name, **at),
-    )
+    def fail(name: str, *, dir_fd: int | None = None) -> None:
+        if name == "c.txt":  # The last of them: two are written by then.
+            raise OSError(5, "Input/output error")
+        unlink(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(folder_writes.os, "unlink", fail)
     with pytest.raises(StorageError, match=r"Input/output error\. Nothing was changed\."):
         write_files(folder, writes)
     assert snapshot(folder) == before
