@@ -34,6 +34,8 @@ _COMMANDS = {
     "resume": _Place("run", "resume", "write"),
     "fork": _Place("fork", "fork", "write"),
     "diff": _Place("fork", "diff", "read"),
+    "patch": _Place("patch", "patch", "write"),
+    "apply": _Place("patch", "apply", "write"),
     "waiting": _Place("approvals", "waiting", "read"),
     "approve": _Place("approvals", "approve", "write"),
     "reject": _Place("approvals", "reject", "write"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_origin
@@ -34,6 +35,7 @@ NOT_HERE = frozenset({"answer_schema"})
 """Fields that only code has a use for."""
 _FAILURES = frozenset({"gates", "gate_concurrency", "policy"})
 _TOOLS = frozenset({"mcp", "documents", "toolsets", "tool_limits", "explore", "approve"})
+_WORKSPACE = frozenset({"workspace", "checks", "python"})
 _MEMORY = frozenset({"memory", "namespace", "embedder", "plan_context"})
 _FORMS = {
     "tiers": ("TIER.BOUND=N", "worker.max_output_tokens=500"),
@@ -42,7 +44,11 @@ _FORMS = {
     "provider_limits": ("NAME=LIMIT", "openai=shared"),
 }
 """How a mapping is given: for the help, and as an example."""
+_METAVARS = {"workspace": "DIR", "checks": "COMMAND", "python": "FILE"}
+_PATHS = ("workspace", "python")
+"""Paths that are the same file wherever the run goes on."""
 _FLAGS = {
+    "checks": "--check",
     "tiers": "--tier",
     "toolsets": "--toolset",
     "tool_limits": "--tool-limit",
@@ -89,8 +95,8 @@ def options_from(args: dict[str, Any]) -> SwarmOptions:
     """Take the options out of a command's arguments.
 
     Raises:
-        InputError: A value is out of its range, a model's address has a password, or a file or
-            block can't be read.
+        InputError: A value is out of its range, a model's address has a password, or a file, a
+            block or a workspace can't be read.
         ServerError: The server can't be asked for a block of options.
     """
     try:
@@ -98,6 +104,11 @@ def options_from(args: dict[str, Any]) -> SwarmOptions:
     except ValidationError as error:
         raise InputError(_problem(error), "See --help for what each option takes.") from None
     options.refuse_secrets()
+    if _WORKSPACE.intersection(options.model_fields_set):
+        # Here and not above: few commands have a workspace, and they need gates and git.
+        from ..flows.workspace_options import check_workspace
+
+        check_workspace(options)
     return options
 
 
@@ -118,6 +129,9 @@ def changes_from(args: dict[str, Any]) -> OptionChanges:
             values[name] = _by_tier(pairs) if name == "tiers" else dict(pairs)
         elif isinstance(value, Path):
             values[name] = load_policy(value)
+        elif name in _PATHS and isinstance(value, str) and value:
+            # Not resolved: the Python of an environment is a link, and the environment is its own.
+            values[name] = os.path.abspath(os.path.expanduser(value))
     return OptionChanges(expanded(values))
 
 
@@ -125,7 +139,7 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     option = typer.Option(
         _flags_of(name, field),
         help=field.description,
-        metavar=_FORMS[name][0] if _is_mapping(field) else None,
+        metavar=_FORMS[name][0] if _is_mapping(field) else _METAVARS.get(name),
         rich_help_panel=_panel(name),
     )
     return inspect.Parameter(
@@ -141,6 +155,8 @@ def _panel(name: str) -> str:
         return "Models"
     if name in _MEMORY:
         return "Memory"
+    if name in _WORKSPACE:
+        return "Workspace"
     if name in _TOOLS:
         return "Tools and approvals"
     return "Gates and failures" if name in _FAILURES else "Budgets and limits"

@@ -34,10 +34,10 @@ from ..store.workspace import (
 )
 from ..text import one_line
 from ..workspace.base import outline, record_base
-from ..workspace.git import git_version
 from ..workspace.place import Workplace
 from ..workspace.repository import Repository, folder_of
 from .options import SwarmOptions
+from .workspace_options import check_workspace
 
 __all__ = ["Workspace", "needed_patches", "open_run_workspace"]
 
@@ -65,16 +65,18 @@ async def open_run_workspace(run: RunStore, options: SwarmOptions) -> Workspace 
     """Return the workspace of a run, whose base is recorded the first time; None without one.
 
     Raises:
+        InputError: Its options can't be used here.
         WorkspaceError: The folder can't be copied, or there is no git.
     """
     if options.workspace is None:
+        check_workspace(options)
         return None
     return await asyncio.to_thread(_open, run, options)
 
 
 def _open(run: RunStore, options: SwarmOptions) -> Workspace:
-    git_version()
     state = workspace_state(run)
+    check_workspace(options, is_recorded=state is not None)
     if state is None:
         repository = Repository(folder_of(run.run_id))
         base = record_base(repository, options.workspace or "", int(run_time()))

@@ -40,6 +40,7 @@ __all__ = [
     "Texts",
     "as_tuple",
     "expression_problem",
+    "is_patch",
     "schema_problem",
     "why_not_read",
 ]
@@ -210,6 +211,13 @@ SUFFIXES: Mapping[OutputKind, str] = MappingProxyType(
 """How the name of a file ends that has an output of a kind."""
 WORKSPACE = "workspace"
 """The toolset by which a step reads and changes the workspace; whoever makes a patch has it."""
+
+
+def is_patch(text: str) -> bool:
+    """Say whether a text is a patch as git writes it."""
+    return text.lstrip().startswith("diff --git ")
+
+
 Form = Literal["one_line", "number", "yes_no", "list", "table"]
 """What a whole text may have to be; the `form` gate says how each is read."""
 

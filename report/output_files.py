@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from ..gates.python.layout import file_blocks
 from ..plan.ids import root_of
 from ..plan.made import MADE_SUFFIXES, Made, is_instance, made_by
+from ..plan.output import is_patch
 from ..plan.task_ir import final_step
 from ..store.result import SwarmResult
 from ..store.step import StepState
@@ -25,9 +26,10 @@ def artifact_files(
 ) -> dict[str, str]:
     """Return the files that a run makes, by their paths in the folder. Pure.
 
-    The answer is `answer.md`, or has the suffix of the kind of the step that it is the output of. A
-    step's artifact is named after its id and agent: `S1-physicist.py`. A table that was joined is
-    CSV. An artifact of kind `files` is a folder of that name, with the files in it.
+    The answer is `answer.md`, or has the suffix of the kind of the step that it is the output of;
+    all patches of a run together are `answer.patch`. A step's artifact is named after its id and
+    agent: `S1-physicist.py`. A table that was joined is CSV. An artifact of kind `files` is a
+    folder of that name, with the files in it.
 
     Args:
         result: How the run ended.
@@ -40,7 +42,9 @@ def artifact_files(
     if result.answer.strip():
         is_last = last is not None and outputs.get(last, "").strip() == result.answer.strip()
         made = made_by(result.plan.steps, last, lists) if last is not None and is_last else "text"
-        files[f"answer{'.json' if is_json else MADE_SUFFIXES[made]}"] = result.answer
+        # Of several patches the answer is one, whatever else was asked for.
+        made = "patch" if is_patch(result.answer) else "json" if is_json else made
+        files[f"answer{MADE_SUFFIXES[made]}"] = result.answer
     for step in result.steps:
         if step.id in outputs:
             made = made_by(result.plan.steps, step.id, lists)

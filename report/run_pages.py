@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..plan.output import is_patch
 from ..store.attempt import Attempt
 from ..store.losses import missing_words, repeat_command
 from ..store.result import Recall
@@ -172,13 +173,21 @@ def answer_page(view: RunView) -> Page:
 
 def _kind(view: RunView) -> str:
     """What an answer is written in: a final step's output is of the step's kind."""
+    if is_patch(view.answer):
+        return "diff"
     for step in reversed(view.steps):
         if step.output is not None and step.output.strip() == view.answer.strip():
             return _LANGUAGES.get(step.kind, "markdown")
     return "json" if view.answer.lstrip().startswith(("{", "[{")) else "markdown"
 
 
-_LANGUAGES = {"json": "json", "python": "python", "shell": "sh", "files": "markdown"}
+_LANGUAGES = {
+    "json": "json",
+    "python": "python",
+    "shell": "sh",
+    "files": "markdown",
+    "patch": "diff",
+}
 
 
 def _none_yet(view: RunView) -> str:

@@ -33,7 +33,13 @@ _SENT_CHARS = 12_000
 _INSTRUCTIONS_CHARS = 4_000
 _MOST_ATTEMPTS = 8
 _LINKED = 24
-_LANGUAGES = {"text": "markdown", "json": "json", "python": "python", "shell": "sh"}
+_LANGUAGES = {
+    "text": "markdown",
+    "json": "json",
+    "python": "python",
+    "shell": "sh",
+    "patch": "diff",
+}
 _READS = ("Read", "Characters", "Left out")
 
 

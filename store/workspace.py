@@ -12,7 +12,7 @@ from threading import Lock
 from pydantic import Field
 
 from ..data_types import Frozen
-from ..errors import RunDamagedError, WorkspaceError
+from ..errors import InputError, RunDamagedError, WorkspaceError
 from ..text import one_line
 from ..workspace.base import WorkspaceBase
 from ..workspace.repository import Merged, Repository, folder_of
@@ -26,6 +26,7 @@ __all__ = [
     "message_of",
     "open_workspace",
     "store_state",
+    "stored_patch",
     "take_patch",
     "workspace_state",
 ]
@@ -125,6 +126,33 @@ def _patch_text(run: RunStore, step: str) -> str:
     return run.tool_blob(_patch_name(step), found.blob).decode()
 
 
+def stored_patch(run: RunStore, step: str = "") -> str:
+    """Return all that a run has taken as one patch of its base, or what one of its steps brought.
+
+    Raises:
+        InputError: The step has brought nothing.
+        RunDamagedError: What was stored can't be read, or gives something else.
+        WorkspaceError: The run has no workspace, or there is no git.
+    """
+    repository = open_workspace(run)
+    if (state := workspace_state(run)) is None:
+        raise _no_workspace(run)
+    if not step:
+        return repository.patch(state.base.commit, state.whole)
+    if (taken := state.taken_of(step)) is None:
+        names = ", ".join(each.step for each in state.taken)
+        known = f"These have one: {names}." if names else "No step has one."
+        raise InputError(f"No patch of {step} was taken in run {run.run_id}.", known)
+    return repository.patch(f"{taken.commit}^1", taken.commit)
+
+
+def _no_workspace(run: RunStore) -> WorkspaceError:
+    return WorkspaceError(
+        f"Run {run.run_id} has no workspace, so it changed no files.",
+        "Begin one with a folder: prefect-swarm run … --workspace DIR",
+    )
+
+
 def open_workspace(run: RunStore) -> Repository:
     """Return a run's repository; where this machine doesn't have it, it is made from the store.
 
@@ -135,7 +163,7 @@ def open_workspace(run: RunStore) -> Repository:
     repository = Repository(folder_of(run.run_id))
     with _restoring:
         if (state := workspace_state(run)) is None:
-            raise WorkspaceError(f"Run {run.run_id} has no workspace.", "Give --workspace FOLDER.")
+            raise _no_workspace(run)
         if not repository.is_there:
             repository.make()
         if not repository.has(state.base.commit):

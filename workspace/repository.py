@@ -29,6 +29,7 @@ __all__ = [
     "FileChange",
     "FileData",
     "FoundLine",
+    "Kind",
     "Merged",
     "PatchError",
     "Repository",
@@ -66,6 +67,11 @@ class Entry:
     kind: Kind
     blob: str
     size: int
+
+    @property
+    def mode(self) -> str:
+        """Git's word for its kind."""
+        return _MODES[self.kind]
 
 
 @dataclass(frozen=True, slots=True)

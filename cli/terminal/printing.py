@@ -14,6 +14,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from ...plan.output import is_patch
 from ...report.attempts_page import SEE_ALSO
 from ...report.lines import LEGEND, timeline
 from ...report.page import (
@@ -68,6 +69,7 @@ __all__ = [
     "print_events",
     "print_json",
     "print_page",
+    "print_patch",
     "print_section",
     "print_sections",
     "print_table",
@@ -163,6 +165,8 @@ def print_artifact(text: str, *, is_markdown: bool = False) -> None:
         print(text)  # noqa: T201 - the command's own output
     elif is_markdown:
         print_markdown(text)
+    elif is_patch(text):
+        print_patch(text.strip())
     else:
         print_text(text.strip())
 
@@ -179,6 +183,20 @@ def print_markdown(text: str) -> None:
         console().print(drawn(visible(text).strip()))
     else:
         print_text(text)
+
+
+_PATCH_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def print_patch(text: str) -> None:
+    """Print a patch that someone else wrote, a terminal's in colours, with what is hidden in it."""
+    if not sys.stdout.isatty():
+        print_text(text)
+        return
+    out = console()
+    for line in visible(text).removesuffix("\n").split("\n"):
+        style = "bold" if line.startswith(("+++ ", "--- ")) else _PATCH_STYLES.get(line[:1], "")
+        out.print(Text(line, style=style))
 
 
 def drawable(line: str) -> str:
@@ -380,6 +398,8 @@ def _print_block(block: Block, view: RunView) -> None:
 def _print_quoted(block: Quoted) -> None:
     if block.language == "markdown":
         print_markdown(block.text)
+    elif block.language == "diff":
+        print_patch(block.text)
     else:
         print_text(block.text)
     if block.left_out:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from ...errors import InputError, RunDamagedError
 from ...inputs.contents import size
 from ...plan.made import made_by
+from ...plan.output import is_patch
 from ...plan.step import final_step, needs_of
 from ...report.lines import (
     LEGEND,
@@ -242,13 +243,20 @@ def print_summary(
         print_text(
             f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
         )
+        _print_way(result)
     if link:
         print_text(f"Prefect UI:  {link}")
 
 
+def _print_way(result: SwarmResult) -> None:
+    """Say how changes of a workspace come into the folder; nothing where there are none."""
+    if is_patch(result.answer):
+        print_text(f"Apply the patch: prefect-swarm apply {result.run_id} [--branch NAME]")
+
+
 def _is_markdown(result: SwarmResult) -> bool:
     """Whether an answer is prose: not data, code or a table that a final step made."""
-    if result.answer.lstrip().startswith(("{", "[{")):
+    if result.answer.lstrip().startswith(("{", "[{")) or is_patch(result.answer):
         return False
     steps = result.plan.steps
     last = result.plan.final_step or final_step(steps)
@@ -372,6 +380,7 @@ def print_run(view: RunView, result: SwarmResult | None, *, verbose: bool = Fals
         print_text(f"Time: {time_line(result.time)}")
     _print_others(result, verbose=verbose)
     print_text(f"Look closer: prefect-swarm inspect {view.run_id} [--step {example_step(result)}]")
+    _print_way(result)
 
 
 def _print_unfinished(view: RunView) -> None:

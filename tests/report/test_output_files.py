@@ -48,6 +48,16 @@ def test_an_answer_has_the_suffix_of_the_step_that_gave_it() -> None:
     assert "answer.json" in files("text", "x", "{}", is_json=True)
 
 
+PATCH = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_all_patches_of_a_run_are_a_patch(is_json: bool) -> None:
+    whole = PATCH + PATCH.replace("a.py", "b.py")
+    written = files("patch", PATCH, whole, is_json=is_json)
+    assert written == {"answer.patch": whole, "S1-tax-expert.patch": PATCH}
+
+
 JOINED = {"depends_on": ["S1"], "agent": "", "prompt": ""}
 FOUND = {"id": "S1", "output": {"kind": "json"}}
 SPREAD = {"id": "S2", "for_each": {"items": "S1", "at": ""}}

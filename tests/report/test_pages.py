@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from prefect_swarm.report.html import report_html
 from prefect_swarm.report.members import step_page_names
 from prefect_swarm.report.page import (
     Block,
@@ -76,6 +77,16 @@ def test_an_answer_that_is_a_steps_output_is_shown_as_what_the_step_makes() -> N
     step = replace(BUSY.steps[-1], kind="json", output='{"n": 1}')
     page = answer_page(replace(BUSY, answer='{"n": 1}', steps=(*BUSY.steps[:-1], step)))
     assert Quoted('{"n": 1}', "json") in list(blocks_of(page))
+
+
+def test_a_patch_is_shown_as_a_diff() -> None:
+    patch = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b"
+    step = replace(BUSY.steps[0], kind="patch", output=patch)
+    view = replace(BUSY, answer=f"{patch}\n", steps=(step, *BUSY.steps[1:]))
+    for page in (answer_page(view), step_page(view, step)):
+        assert Quoted(patch, "diff") in list(blocks_of(page))
+    document = report_html(view, [answer_page(view)])
+    assert '<span class="removed">-a</span>\n<span class="added">+b</span>' in document
 
 
 def test_all_pages_lead_to_each_other() -> None:

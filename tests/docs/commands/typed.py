@@ -17,6 +17,10 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         r"prefect-swarm run .* local-file-system/reports:",
         "the block has to be there: tests/cli/test_stored_files saves one",
     ),
+    (
+        r"prefect-swarm (run .* --workspace|patch|apply) ",
+        "the model has to change files: tests/cli/test_patch_of_run does it",
+    ),
     (r"make |make$", "it runs the tests, or what they run"),
     (
         r"docker |kubectl |OTEL_EXPORTER_OTLP_ENDPOINT=\S+ prefect-swarm",
