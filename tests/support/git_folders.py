@@ -32,6 +32,7 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 def committed(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     """Make a repository of git with a commit that has some files."""
+    folder.mkdir(parents=True, exist_ok=True)
     write_files(folder, files)
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
