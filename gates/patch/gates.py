@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from ...errors import Category, GateError
 from ...plan.output import OutputKind
@@ -86,8 +87,7 @@ def _content_problem(repository: Repository, entry: Entry) -> str:
     data = repository.data(entry)
     if entry.kind == "link":
         target = data.decode("utf-8", "replace")
-        depth = entry.path.count("/")
-        leads_out = target.startswith("/") or _climbs(target, depth)
+        leads_out = _leads_out(target, entry.path.count("/"))
         return f"a link that leads out of the workspace, to {target[:100]}" if leads_out else ""
     if len(data) > LARGEST_FILE:
         return f"it has over {LARGEST_FILE:,} bytes"
@@ -98,12 +98,14 @@ def _content_problem(repository: Repository, entry: Entry) -> str:
     return f"a binary file of over {_BINARY_BYTES:,} bytes" if len(data) > _BINARY_BYTES else ""
 
 
-def _climbs(target: str, depth: int) -> bool:
-    for part in target.split("/"):
-        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
-        if depth < 0:
-            return True
-    return False
+def _leads_out(target: str, depth: int) -> bool:
+    """Whether a link so far below the workspace may lead out of it.
+
+    Behind a name, which may be a link itself, nobody knows what `..` leads to.
+    """
+    parts = [part for part in target.split("/") if part not in ("", ".")]
+    ups = len(parts) - len([*dropwhile(lambda part: part == "..", parts)])
+    return target.startswith("/") or ups > depth or ".." in parts[ups:]
 
 
 @dataclass(frozen=True)
@@ -269,6 +271,7 @@ async def _found(
     (result,) = await run_tool_over(patch.repository, patch.place, tree, [command])
     if result.exit_code == _NOT_FOUND:
         return None
-    if result.exit_code not in (0, 1):
+    found = findings_of(result.output, patch.place.folder)
+    if result.exit_code and not found:
         raise GateError(f"`{command[:60]}` ended with {result.exit_code}: {result.output[-300:]}")
-    return findings_of(result.output, patch.place.folder)
+    return found
