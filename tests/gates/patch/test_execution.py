@@ -140,9 +140,8 @@ def test_a_command_that_forks_without_end_is_bounded(files: Path) -> None:
 
 def test_pytest_writes_a_report_of_its_own_and_another_command_none(files: Path) -> None:
     write_files(files, {"test_x.py": "def test_one():\n    assert 1\n"})
-    done = executed(
-        files, "python -m pytest -q -p no:cacheprovider test_x.py", "echo no", reports=True
-    )
+    alone = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python -m pytest -q -p no:cacheprovider"
+    done = executed(files, f"{alone} test_x.py", "echo no", reports=True)
     assert done.results[0].exit_code == 0
     assert b'name="test_one"' in done.reports[0]
     assert done.reports[1] == b""
