@@ -52,8 +52,10 @@ class ProjectTool:
 _RUFF_FORMAT = ProjectTool(
     "ruff",
     # Versions that know it say so in lines as `ruff check` does; for others it is no option.
-    ("env", "RUFF_OUTPUT_FORMAT=concise", "ruff", "format")
-    + ("--check", "--no-cache", "--force-exclude"),
+    (
+        *("env", "RUFF_OUTPUT_FORMAT=concise"),
+        *("ruff", "format", "--check", "--no-cache", "--force-exclude"),
+    ),
 )
 _BLACK = ProjectTool("black", ("black", "--check", "--force-exclude", "^$"))
 _RUFF = ProjectTool(

@@ -1,9 +1,9 @@
-"""The base of a run's work: what of a user's folder is copied, and that nothing in it is written."""
+"""The base of a run's work: what of a user's folder is copied, and nothing in it is written."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def record(repository: Repository) -> Iterator[Record]:
+def record(repository: Repository) -> Record:
     """Return a base and what its files hold; what is in the folder is as it was before."""
 
     def recorded(folder: Path) -> tuple[WorkspaceBase, dict[str, bytes]]:
@@ -41,7 +41,7 @@ def record(repository: Repository) -> Iterator[Record]:
             assert as_it_lies(folder) == before
         return base, contents(repository, base.commit)
 
-    yield recorded
+    return recorded
 
 
 def entries(repository: Repository, base: WorkspaceBase) -> dict[str, Entry]:
@@ -119,14 +119,20 @@ def test_rules_of_the_repository_and_of_the_user_are_heeded(
 ) -> None:
     folder = committed(tmp_path / "folder", {"a": "1"})
     write_files(folder, {".git/info/exclude": "own\n!both\n"})
-    write_files(home, {"rules": "both\nof-user\n", ".gitconfig": "[core]\nexcludesFile = ~/rules\n"})
+    write_files(
+        home, {"rules": "both\nof-user\n", ".gitconfig": "[core]\nexcludesFile = ~/rules\n"}
+    )
     write_files(folder, {"own": "", "both": "", "of-user": ""})
     assert [*record(folder)[1]] == ["a", "both"]
 
 
 @pytest.mark.parametrize("variable", [None, "XDG_CONFIG_HOME"])
 def test_rules_in_the_usual_place_are_heeded(
-    tmp_path: Path, record: Record, home: Path, monkeypatch: pytest.MonkeyPatch, variable: str | None
+    tmp_path: Path,
+    record: Record,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str | None,
 ) -> None:
     configured = home / ".config"
     if variable:

@@ -40,7 +40,8 @@ def test_without_git_the_user_is_told_to_install_it(
 
 @pytest.mark.usefixtures("unknown_version")
 @pytest.mark.parametrize(
-    ("says", "shown"), [("git version 2.37.9", "2.37"), ("git version 1.9", "1.9"), ("hello", "0.0")]
+    ("says", "shown"),
+    [("git version 2.37.9", "2.37"), ("git version 1.9", "1.9"), ("hello", "0.0")],
 )
 def test_an_old_git_is_refused_with_its_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, shown: str

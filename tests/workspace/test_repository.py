@@ -44,7 +44,9 @@ trees = st.dictionaries(
     st.lists(names, min_size=1, max_size=2).map("/".join),
     st.builds(FileData, held, st.booleans()),
     max_size=5,
-).map(lambda files: {p: f for p, f in files.items() if not any(o.startswith(f"{p}/") for o in files)})
+).map(
+    lambda files: {p: f for p, f in files.items() if not any(o.startswith(f"{p}/") for o in files)}
+)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -245,9 +247,20 @@ def test_a_reader_that_fails_leaves_nothing(repository: Repository) -> None:
 
 def test_rules_of_a_tree_say_what_git_ignores(repository: Repository) -> None:
     tree = tree_with(
-        repository, {".gitignore": "*.log\n!keep.log\n/build/\n", "a/.gitignore": FileData(b"x\n", True)}
+        repository,
+        {".gitignore": "*.log\n!keep.log\n/build/\n", "a/.gitignore": FileData(b"x\n", True)},
     )
-    asked = ["a.log", "b/c.log", "keep.log", "build/x", "a/x", "x", ":(top)y", ":z.log", "\udcff.log"]
+    asked = [
+        "a.log",
+        "b/c.log",
+        "keep.log",
+        "build/x",
+        "a/x",
+        "x",
+        ":(top)y",
+        ":z.log",
+        "\udcff.log",
+    ]
     assert repository.ignored(tree, asked) == {
         "a.log",
         "b/c.log",
@@ -260,7 +273,9 @@ def test_rules_of_a_tree_say_what_git_ignores(repository: Repository) -> None:
     assert repository.ignored(tree, ["c.py"]) == frozenset()
 
 
-def found(repository: Repository, tree: str, pattern: str, **more: object) -> list[tuple[str, int, str]]:
+def found(
+    repository: Repository, tree: str, pattern: str, **more: object
+) -> list[tuple[str, int, str]]:
     options = {"literal": True, "most": 5, **more}
     hits = repository.search(tree, pattern, **options)  # pyright: ignore[reportArgumentType]
     return [(hit.path, hit.line, hit.text) for hit in hits]

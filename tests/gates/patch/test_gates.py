@@ -37,9 +37,7 @@ class Shop:
     checks: tuple[str, ...] = ()
 
     def subject(self, patch: str, **output: Any) -> Subject:
-        place = Workplace(
-            run="run", folder=str(self.folder), start=self.start, checks=self.checks
-        )
+        place = Workplace(run="run", folder=str(self.folder), start=self.start, checks=self.checks)
         return Subject(
             artifact=patch,
             output=Output.model_validate({"kind": "patch", **output}, strict=False),
