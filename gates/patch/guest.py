@@ -117,16 +117,10 @@ def _changes(source: str, tree: str, job: dict[str, Any]) -> tuple[dict[str, Any
             continue
         if old is not None and _same(source, tree, path, old, now):
             continue
-        if not _is_utf8(path):
-            refused[ascii(path)] = "its name is no UTF-8"
-        elif not stat.S_ISREG(now.st_mode):
-            refused[path] = "it is a link, or no plain file"
+        if problem := _problem_of(os.path.join(tree, path), now, room):
+            refused[path if _is_utf8(path) else ascii(path)] = problem
         elif len(changed) == job["files"]:
             refused[path] = f"more than {job['files']} files are changed"
-        elif now.st_size > room:
-            refused[path] = "there is no room for it"
-        elif not os.access(os.path.join(tree, path), os.R_OK):
-            refused[path] = "it can't be read"
         else:
             blobs.append(_read(os.path.join(tree, path), room))
             changed[path] = bool(now.st_mode & stat.S_IXUSR)
@@ -137,6 +131,17 @@ def _changes(source: str, tree: str, job: dict[str, Any]) -> tuple[dict[str, Any
     if len(gone) > job["files"]:
         refused[gone[job["files"]]] = f"more than {job['files']} files are gone"
     return {"changed": changed, "gone": gone[: job["files"]], "refused": refused}, blobs
+
+
+def _problem_of(path: str, now: os.stat_result, room: int) -> str:
+    """Say why a file that is new or other than before can't be handed back; "" if it can."""
+    if not _is_utf8(path):
+        return "its name is no UTF-8"
+    if not stat.S_ISREG(now.st_mode):
+        return "it is a link, or no plain file"
+    if now.st_size > room:
+        return "there is no room for it"
+    return "" if os.access(path, os.R_OK) else "it can't be read"
 
 
 def _same(source: str, tree: str, path: str, old: os.stat_result, new: os.stat_result) -> bool:

@@ -31,7 +31,7 @@ QUICK = replace(within(30), memory_bytes=512 << 20, disk_bytes=48 << 20)
 
 
 def executed(files: Path, *commands: str, limits: SandboxLimits = QUICK, **more: Any) -> Executed:
-    options = {"place": str(files.parent / "user" / "project"), **more}
+    options: dict[str, Any] = {"place": str(files.parent / "user" / "project"), **more}
     return asyncio.run(execute(files, commands, limits=limits, **options))
 
 
@@ -246,7 +246,10 @@ def test_what_is_forged_is_bounded_like_what_is_true(
 def test_the_sandbox_hands_back_no_more_than_a_result_may_have(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "_most_bytes", lambda *_, **__: 10)
+    def ten(*_: object, **__: object) -> int:
+        return 10
+
+    monkeypatch.setattr(execution, "_most_bytes", ten)
     assert executed(files, "true").ended
 
 
