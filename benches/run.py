@@ -21,6 +21,7 @@ BENCHES = (
     "startup",
     "prefect_overhead",
     "many_runs",
+    "patches",
     "store_places",
     "expansion",
     "plan_stream",
@@ -44,7 +45,7 @@ BENCHES = (
     "memory_planning",
     "memory_pays",
 )
-ON_REQUEST = ("workflows", "alternatives", "scale", "parl_runs", "chaos")
+ON_REQUEST = ("workspace_bugs", "workflows", "alternatives", "scale", "parl_runs", "chaos")
 """What needs data or packages that are fetched, or takes long and measures no speed."""
 REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 WIDTH = 150

@@ -230,6 +230,8 @@ async def facts_for(context: RunContext) -> PlanningFacts | None:
         context.flow_run_id,
         context.toolsets,
     )
+    if facts is not None and context.workspace is not None and context.options.plan_context:
+        facts = facts.model_copy(update={"workspace": await context.workspace.overview()})
     if facts is not None and any(map(has_pictures, context.inputs.values())):
         facts = facts.model_copy(update={"tiers": tuple(_with_sight(context, facts))})
     save(context.run, StoredFacts(facts=facts))
@@ -266,7 +268,7 @@ async def gather_facts(
         return PlanningFacts(toolsets=offered) if offered else None
     facts = PlanningFacts(
         tiers=tier_facts(options.model_of, price_of),
-        gates=gate_facts(gates().values()),
+        gates=gate_facts(gates().values(), patches=options.workspace is not None),
         toolsets=offered,
         procedures=await asyncio.to_thread(_procedures, frozenset(each.name for each in offered)),
     )

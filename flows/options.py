@@ -242,16 +242,19 @@ class SwarmOptions(CallBounds):
         min_length=1,
         description="Folder that steps may read, and change by patches: a git repository, or any "
         "folder. It is copied when the run begins, and never written.",
+        exclude_if=lambda value: value is None,
     )
     checks: tuple[str, ...] = Field(
         default=(),
         description="Commands that a patch of the workspace has to pass as they pass without it.",
+        exclude_if=lambda value: not value,
     )
     python: str | None = Field(
         default=None,
         min_length=1,
         description="Python of the workspace's own environment, which its checks find first on "
         "PATH, such as .venv/bin/python.",
+        exclude_if=lambda value: value is None,
     )
     toolsets: tuple[str, ...] | None = Field(
         default=None,

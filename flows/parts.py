@@ -56,6 +56,10 @@ def options_of_part(options: SwarmOptions, bounds: Budget) -> dict[str, Any]:
         "approve": approve,
         "answer_schema": None,
         "output_to": None,
+        # A part may be done on another machine; patches are made where the run is.
+        "workspace": None,
+        "checks": (),
+        "python": None,
         "turns": 1,
         "start_over": False,
         "max_tokens": bounds.max_tokens,

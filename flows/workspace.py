@@ -17,7 +17,7 @@ from ..gates import (
     run_pipeline,
 )
 from ..metrics.clock import run_time
-from ..plan.output import Output, StepOutput
+from ..plan.output import Output
 from ..store.attempt import excerpt
 from ..store.protocol import RunStore
 from ..store.step import StepState
@@ -202,18 +202,18 @@ class Workspace:
             f"{excerpt(format_diagnostics(stopped.diagnostics))}"
         )
 
-    async def overview(self) -> StepOutput:
+    async def overview(self) -> str:
         """Return what a planner is told of the files."""
         return await asyncio.to_thread(self._overview)
 
-    def _overview(self) -> StepOutput:
+    def _overview(self) -> str:
         repository = self.repository
         tree = repository.tree_of(self.state.base.commit)
         seen = outline([*repository.entries(tree)])
         kinds = ", ".join(f"{count} {ending}" for ending, count in seen.kinds)
-        lines = [f"{seen.files} files ({kinds}):", *seen.top]
-        lines += [f"check: {command}" for command in self.options.checks]
-        return StepOutput(name="workspace", text="\n".join(lines))
+        checks = [f"has to pass: {command}" for command in self.options.checks]
+        lines = [f"{seen.files} files ({kinds})", *checks, *seen.top]
+        return "\n".join(one_line(line, 200) for line in lines)
 
 
 async def _check(gate: Gate, subject: Subject, required: bool) -> GateResult:

@@ -13,7 +13,6 @@ from typing import Any
 from ..errors import Category, GateError
 from ..plan.task_ir import OutputKind
 from .base import Diagnostic, Finding, Stage, Subject, fault
-from .patch.gates import check_with_tool
 from .python.inspection import Facts, read
 from .source import (
     LANGUAGE,
@@ -48,7 +47,7 @@ class Format:
 
     name: str = "format"
     about: str = "code that parses; repaired to the layout of ruff format or shfmt"
-    kinds: frozenset[OutputKind] = frozenset({"python", "shell", "patch"})
+    kinds: frozenset[OutputKind] = frozenset({"python", "shell"})
     stage: Stage = "repair"
     timeout_s: float = 30.0
 
@@ -57,8 +56,6 @@ class Format:
 
     async def check(self, subject: Subject) -> Finding:
         """Format the artifact; what can't be parsed, or has nothing in it, fails on its format."""
-        if subject.output.kind == "patch":
-            return await check_with_tool("format", subject)
         if nothing := _nothing(subject):
             return fault(Category.FORMAT, nothing)
         tool, package = _TOOLS[subject.output.kind]
@@ -105,7 +102,7 @@ class Lint:
 
     name: str = "lint"
     about: str = "Python without undefined names and other mistakes that ruff sees"
-    kinds: frozenset[OutputKind] = frozenset({"python", "patch"})
+    kinds: frozenset[OutputKind] = frozenset({"python"})
     stage: Stage = "light"
     timeout_s: float = 60.0
 
@@ -115,8 +112,6 @@ class Lint:
 
     async def check(self, subject: Subject) -> Finding:
         """Lint the artifact; names that the Python it was made from defines are known."""
-        if subject.output.kind == "patch":
-            return await check_with_tool("lint", subject)
         if wrong := unreadable(subject.artifact):
             return fault(Category.FORMAT, wrong)
         options = ["check", "--isolated", "--no-cache", "--output-format=json", "--quiet"]
@@ -215,7 +210,7 @@ class Typecheck:
 
     name: str = "typecheck"
     about: str = "Python whose types fit, by pyright (to be installed)"
-    kinds: frozenset[OutputKind] = frozenset({"python", "patch"})
+    kinds: frozenset[OutputKind] = frozenset({"python"})
     stage: Stage = "light"
     timeout_s: float = 120.0
 
@@ -224,8 +219,6 @@ class Typecheck:
 
     async def check(self, subject: Subject) -> Finding:
         """Check the artifact in a folder of its own."""
-        if subject.output.kind == "patch":
-            return await check_with_tool("typecheck", subject)
         if wrong := unreadable(subject.artifact):
             return fault(Category.FORMAT, wrong)
         with tempfile.TemporaryDirectory() as folder:

@@ -28,7 +28,7 @@ from ..untrusted.folder import read_file
 from .base import LIGHT_STAGES, STAGES, Diagnostic, Finding, Gate, GateResult, Stage, Subject, fault
 from .code_gates import Format, Lint, Shellcheck, Typecheck
 from .json_schema import JsonSchema
-from .patch.gates import KeptTests, PatchApplies, PatchSecrets, ProjectChecks
+from .patch.gates import PROJECT_TOOLS, KeptTests, PatchApplies, PatchSecrets, ProjectChecks
 from .python.gates import Integration, Unit
 from .text_gates import Citations, Form, Length, Repetition, Sections
 
@@ -65,6 +65,7 @@ _OWN: tuple[Gate, ...] = (
     PatchApplies(),
     PatchSecrets(),
     KeptTests(),
+    *PROJECT_TOOLS,
     ProjectChecks(),
 )
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")

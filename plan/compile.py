@@ -445,12 +445,6 @@ def _check_toolsets(
                     f"{call.toolset!r}, which this run doesn't have. {has}",
                     "Configure it (--mcp FILE), or correct its name.",
                 )
-        if step.output.kind == "patch" and WORKSPACE not in toolsets:
-            raise PlanError(
-                f"The plan breaks a rule: step {step.id} makes a patch, and the run has no "
-                "workspace that it would change.",
-                "Give --workspace FOLDER, or another output kind.",
-            )
         if step.plan:
             _check_toolsets(step.plan.agents, step.plan.steps, toolsets)
 

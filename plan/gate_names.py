@@ -17,7 +17,10 @@ DEFAULT_GATES: Mapping[OutputKind, tuple[str, ...]] = MappingProxyType(
         "python": ("format", "lint", "unit", "integration"),
         "shell": ("shellcheck", "format"),
         "files": ("integration",),
-        "patch": ("applies", "secrets", "tests-kept", "format", "lint", "typecheck", "check"),
+        "patch": (
+            *("applies", "secrets", "tests-kept"),
+            *("project-format", "project-lint", "project-types", "check"),
+        ),
     }
 )
 """The gates of each output kind. `?` behind a name: it is tried, and its failure stops nothing."""

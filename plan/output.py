@@ -303,11 +303,14 @@ class Output(PlanPart):
         default=False, description="Whether it has to cite what it read, as [S1] or [input name]."
     )
     only: Paths = Field(
-        default=(), description="Files that a patch may change, such as src/**; all where empty."
+        default=(),
+        description="Files that a patch may change, such as src/**; all where empty.",
+        exclude_if=lambda paths: not paths,
     )
     may_change: Paths = Field(
         default=(),
         description="Tests and configuration of checks that a patch may change, such as tests/**.",
+        exclude_if=lambda paths: not paths,
     )
 
     @model_validator(mode="after")

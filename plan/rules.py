@@ -12,6 +12,7 @@ from .call import PlannedCall, names_item, outputs_in
 from .collect import collected_output_problem
 from .conditions import Condition, parts_of, steps_of
 from .items import MOST_ITEMS, is_pattern
+from .output import WORKSPACE
 from .places import ItemPlace, has_items, item_place, places_problem
 from .program import ForEach
 from .step import Agent, InnerPlan, Step, asked_by, final_step, source_of
@@ -105,6 +106,7 @@ def _check_plan(
         raise ValueError(f"agent {twice!r} is created twice")
     if scope.rules.toolsets is not None:
         _check_toolsets(agents, scope.rules.toolsets)
+        _check_patches(steps, scope.prefix, scope.rules.toolsets)
     scope = replace(scope, agents={**scope.agents, **{agent.name: agent for agent in agents}})
     ids = {step.id for step in steps}
     earlier: dict[str, Step] = {}
@@ -363,6 +365,25 @@ def _check_gates(step: Step, name: str, known: frozenset[str] | None) -> None:
         if known is not None and gate not in known:
             names = ", ".join(sorted(known))
             raise ValueError(f"step {name} names an unknown gate {gate!r}; there are {names}")
+
+
+def _check_patches(steps: Iterable[Step], prefix: str, known: frozenset[str]) -> None:
+    for step in steps:
+        if step.output.kind == "patch" and WORKSPACE not in known:
+            raise ValueError(
+                f"step {prefix}{step.id} makes a patch, and there is no workspace to change: "
+                "give --workspace FOLDER"
+            )
+        if step.pool and _makes_patch(step):
+            raise ValueError(
+                f"step {prefix}{step.id} is done on a work pool, and patches are made where the "
+                "run is: leave its pool out"
+            )
+
+
+def _makes_patch(step: Step) -> bool:
+    inner = step.plan.steps if step.plan else ()
+    return step.output.kind == "patch" or any(map(_makes_patch, inner))
 
 
 def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:

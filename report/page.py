@@ -251,6 +251,7 @@ CATEGORIES: Mapping[Category, str] = {
     Category.TRUNCATED: "the answer was cut off at the most tokens it may have",
     Category.REFUSED: "the model refused to answer, or its answer was filtered",
     Category.UNAVAILABLE: "the provider refused the request, or wasn't there",
+    Category.CONFLICT: "another step's patch changes the same lines otherwise",
     Category.INFRASTRUCTURE: "not the model's fault: a connection, a tool, the machine",
     Category.BUDGET: "the run, or the model's context, had no room for it",
     Category.UPSTREAM: "a step that it needs did not succeed",

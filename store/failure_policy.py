@@ -52,7 +52,7 @@ RULES: Mapping[Category, tuple[Action, ...]] = {
     Category.TRUNCATED: ("CONTINUE", "CONTINUE", "ESCALATE", "KEEP"),
     Category.REFUSED: ("ESCALATE", "REPLAN"),
     Category.UNAVAILABLE: ("ESCALATE",),
-    Category.CONFLICT: ("RETRY", "ESCALATE", "SAMPLE", "REPLAN"),
+    Category.CONFLICT: ("RETRY", "ESCALATE", "RETRY", "REPLAN"),
     Category.INFRASTRUCTURE: ("RETRY", "RETRY"),
     Category.BUDGET: (),
     Category.UPSTREAM: (),

@@ -91,7 +91,9 @@ def store_state(run: RunStore, state: WorkspaceState) -> None:
 
 def begin_workspace(run: RunStore, base: WorkspaceBase) -> WorkspaceState:
     """Write down what a run starts from, once its repository has it."""
-    data = Repository(folder_of(run.run_id)).pack(base.commit)
+    repository = Repository(folder_of(run.run_id))
+    data = repository.pack(base.commit)
+    repository.keep_packed(data)
     pack = hashlib.sha256(data).hexdigest()
     state = WorkspaceState(base=base, pack=pack)
     run.write_tool_state(_NAME, state, {pack: data})

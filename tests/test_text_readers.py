@@ -83,6 +83,14 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
         "models.answers.compatible.next_form", RequestForm(), [], None
     )(text),
     "models.names.several": of("models.names.model_names"),
+    "gates.patch.secrets": lambda text: [*of("gates.patch.secrets._kinds", True)(text)],
+    "gates.patch.secrets.plain": lambda text: [*of("gates.patch.secrets._kinds", False)(text)],
+    "gates.patch.kept_tests": lambda text: of("gates.patch.kept_tests.weakened_tests", {})(
+        {"tests/test_a.py": text.encode(), "a.py": text.encode(), "pyproject.toml": text.encode()}
+    ),
+    "gates.patch.kept_tests.setup": lambda text: of("gates.patch.kept_tests.weakened_tests", {})(
+        {"setup.cfg": text.encode()}
+    ),
     "gates.source.shellcheck": of("gates.source.without_shellcheck_directives"),
     "gates.source.pyright": of("gates.source.without_pyright_directives"),
     "flows.prefect_io.form.bare": of("flows.prefect_io.form._bare"),

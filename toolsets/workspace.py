@@ -142,8 +142,8 @@ class WorkspaceSource:
     def about(self) -> str:
         """What plans are shown of it."""
         return (
-            "Reads and searches the files of the workspace; a step whose output kind is patch "
-            "also changes them and runs commands."
+            "Reads and searches the files of the workspace, and runs commands over them; a step "
+            "whose output kind is patch also changes them."
         )
 
     @property
@@ -332,7 +332,7 @@ def _toolset(tools: _Tools, *, changes: bool) -> FunctionToolset[None]:
     async def run(context: RunContext[None], command: str) -> str:
         """Run a command of a shell in the workspace's folder and return what it prints.
 
-        There is no network. Files that it changes stay changed, unless git ignores them.
+        There is no network. What it changes is kept for your next calls, unless git ignores it.
 
         Args:
             context: The conversation.
@@ -346,6 +346,7 @@ def _toolset(tools: _Tools, *, changes: bool) -> FunctionToolset[None]:
         Tool(list_files, name="list", metadata=mark),
         Tool(search, metadata=mark),
         Tool(read, metadata=mark),
+        Tool(run, sequential=True, metadata=mark),
     ]
     if changes:
         # One after another: each begins with what the one before it left.
@@ -353,7 +354,6 @@ def _toolset(tools: _Tools, *, changes: bool) -> FunctionToolset[None]:
             Tool(edit, sequential=True, metadata=mark),
             Tool(write, sequential=True, metadata=mark),
             Tool(delete, sequential=True, metadata=mark),
-            Tool(run, sequential=True, metadata=mark),
         ]
     return FunctionToolset[None](made)
 

@@ -1,1 +1,1 @@
-"""Gates of patches: what a change of a workspace has to hold before anything depends on it."""
+"""What a patch may not do: weaken tests or their configuration, look for tests, add secrets."""

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ..python.inspection import Function, last_name
 from .file_parts import FilePart, FileParts, form_of, parametrized
+from .reach import reach_problem
 
 __all__ = [
     "Addition",
@@ -39,11 +40,6 @@ _AT_LOAD = frozenset(
     {"exit", "quit", "setattr", "delattr", "exec", "eval", "globals", "locals", "vars"}
     | {"__import__", "SystemExit", "SkipTest", "Skipped", "importorskip", "_exit"}
 )
-_SEARCHED = frozenset({"path", "modules", "meta_path", "path_hooks", "path_importer_cache"})
-_CHANGES = frozenset(
-    {"insert", "append", "extend", "clear", "pop", "remove", "update", "setdefault"}
-    | {"__setitem__", "popitem", "reverse", "sort"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +51,7 @@ class Surroundings:
         taken: Names that mean something to existing code there.
         requested: Fixtures that existing tests ask for.
         imported: Names that the file imports.
+        tests: Names of the tests and fixtures of the file.
         inherited: Names that a base class of the class may have.
     """
 
@@ -63,6 +60,7 @@ class Surroundings:
     requested: frozenset[str] = frozenset()
     imported: frozenset[str] = frozenset()
     inherited: frozenset[str] = frozenset()
+    tests: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def addition_problem(added: Addition, place: Surroundings) -> str:
     node = added.part.node
     if added.name.startswith("pytest_"):
         return "a new hook or plugin of pytest"
-    if found := reach_problem(node, place):
+    if found := reach_problem(node, place.taken, place.imported):
         return found
     if found := _load_problem(node, place):
         return found
@@ -142,7 +140,13 @@ def is_autouse(node: ast.stmt) -> bool:
             return True
         if isinstance(each, ast.Constant) and each.value == "autouse":
             return True
-    return False
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    # What `**` stands for can't be seen.
+    return any(keyword.arg is None for each in decorators for keyword in _keywords(each))
+
+
+def _keywords(decorator: ast.expr) -> list[ast.keyword]:
+    return decorator.keywords if isinstance(decorator, ast.Call) else []
 
 
 def is_loose(name: str, node: ast.stmt) -> bool:
@@ -204,7 +208,7 @@ def _texts(nodes: Iterable[ast.expr]) -> set[str]:
     return {each.value for each in found if isinstance(each.value, str)}
 
 
-# --- reach ----------------------------------------------------------------------------------------
+# --- at load --------------------------------------------------------------------------------------
 
 
 def _load_problem(node: ast.stmt, place: Surroundings) -> str:
@@ -215,6 +219,8 @@ def _load_problem(node: ast.stmt, place: Surroundings) -> str:
         name = getattr(each, "attr", getattr(each, "id", ""))
         if name in _AT_LOAD and not (place.kind == "new" and name in _OWN):
             return f"it uses {name} when the file is loaded"
+        if isinstance(each, ast.Name) and each.id in place.tests:
+            return f"it uses {each.id} when the file is loaded"
         is_of_file = "allow_module_level" in (
             getattr(each, "arg", None),
             getattr(each, "value", None),
@@ -236,76 +242,11 @@ def _run_at_load(node: ast.stmt) -> Iterator[ast.AST]:
         yield each
         if isinstance(each, Function):
             pending += [*each.decorator_list, each.args]
-        elif not isinstance(each, ast.Lambda):
+        elif isinstance(each, ast.ClassDef):
+            # To inherit from tests changes none of them.
+            pending += [*each.decorator_list, *each.keywords, *each.body]
+        else:
             pending += ast.iter_child_nodes(each)
-
-
-def reach_problem(node: ast.stmt, place: Surroundings) -> str:
-    """Say what of a statement, at load or later, reaches tests that it isn't for."""
-    nodes = [*ast.walk(node)]
-    local = {each.arg for each in nodes if isinstance(each, ast.arg)}
-    own = {
-        (alias.asname or alias.name).partition(".")[0]
-        for each in nodes
-        if isinstance(each, ast.Import | ast.ImportFrom)
-        for alias in each.names
-    }
-    imported = (place.imported - local) | own
-    return next(filter(None, (_reach(each, imported, place) for each in nodes)), "")
-
-
-def _reach(node: ast.AST, imported: frozenset[str] | set[str], place: Surroundings) -> str:
-    match node:
-        case ast.Attribute(attr="_exit") | ast.Name(id="_exit") | ast.alias(name="_exit"):
-            return "it ends the process at once"
-        case (
-            ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del())
-        ):
-            is_outside = _root(node) in imported and not _has_attribute(node, {"environ"})
-            return "it changes something that it imports" if is_outside else ""
-        case ast.Global(names=names) if place.taken.intersection(names):
-            return "it changes a name that tests there use"
-        case ast.Call():
-            return _call_reach(node, imported)
-        case _:
-            return ""
-
-
-def _call_reach(call: ast.Call, imported: frozenset[str] | set[str]) -> str:
-    name = last_name(call.func)
-    if name in ("setattr", "delattr", "__setattr__") and call.args:
-        # A fixture named monkeypatch takes back what it sets.
-        is_undone = isinstance(call.func, ast.Attribute) and _root(call.func) not in imported
-        if not is_undone and _root(call.args[0]) in imported:
-            return "it changes something that it imports"
-    is_of_sys = _root(call.func) == "sys" and _has_attribute(call.func, _SEARCHED)
-    if name in _CHANGES and is_of_sys:
-        return "it changes where modules come from"
-    if name == "start" and isinstance(call.func, ast.Attribute):
-        inner = call.func.value
-        is_patch = isinstance(inner, ast.Call) and "patch" in _dotted(inner.func)
-        return "it replaces something for other tests too" if is_patch else ""
-    return "it replaces something for other tests too" if name == "MonkeyPatch" else ""
-
-
-def _dotted(node: ast.expr) -> list[str]:
-    names: list[str] = []
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        if isinstance(node, ast.Attribute):
-            names.append(node.attr)
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return [*names, node.id] if isinstance(node, ast.Name) else names
-
-
-def _root(node: ast.expr) -> str:
-    """Return the name that an attribute or an item is of; "" for what a call returned."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _has_attribute(node: ast.expr, names: frozenset[str] | set[str]) -> bool:
-    return bool(names.intersection(_dotted(node)))
 
 
 def imported_names(parts: FileParts) -> frozenset[str]:

@@ -12,13 +12,7 @@ from ...plan.output import NOT_READ
 from ...workspace.names import is_test
 from .file_parts import LARGEST
 
-__all__ = [
-    "configuration_problem",
-    "hides_module",
-    "hook_problem",
-    "is_check_configuration",
-    "is_module",
-]
+__all__ = ["configuration_problem", "hidden_module", "hook_problem", "is_check_configuration"]
 
 _NAMES = frozenset(
     {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "tox.toml"}
@@ -160,7 +154,7 @@ def hook_problem(path: str, *, is_new: bool) -> str:
     """Say what a file does by its name alone: hide a test tool, or run when Python starts."""
     folders = path.split("/")[:-1]
     name, *endings = path.rpartition("/")[2].split(".")
-    can_be_imported = bool(endings) and is_module(path)
+    can_be_imported = bool(endings) and _is_module(path)
     if can_be_imported and name in _AT_START:
         return "it runs whenever Python starts"
     if endings and endings[-1] == "pth":
@@ -179,19 +173,18 @@ def _is_metadata(folder: str) -> bool:
     return folder.endswith((".egg-info", ".dist-info"))
 
 
-def is_module(path: str) -> bool:
+def _is_module(path: str) -> bool:
     """Whether Python can import a file."""
     return path.rpartition(".")[2] in _MODULES
 
 
-def hides_module(path: str, modules: frozenset[str], packages: frozenset[str]) -> str:
-    """Return the module that a new file takes the place of, for tests that import it; "" if none.
+def hidden_module(path: str, packages: frozenset[str]) -> str:
+    """Return the module from elsewhere that a new file takes the place of; "" if none.
 
     It may be what tests were written for, so modules from elsewhere are told by their names.
 
     Args:
         path: The new file.
-        modules: What the tests import, by its first name.
         packages: Folders of tests that are packages: what is in them has a longer name.
     """
     *folders, name = path.split("/")
@@ -200,4 +193,4 @@ def hides_module(path: str, modules: frozenset[str], packages: frozenset[str]) -
         module = folders.pop()
     folder = "/".join(folders)
     is_root = folder in _ROOTS or (is_test(f"{folder}/x") and folder not in packages)
-    return module if is_root and module in modules & _KNOWN else ""
+    return module if _is_module(path) and is_root and module in _KNOWN else ""

@@ -18,6 +18,7 @@ __all__ = [
     "LARGEST",
     "FilePart",
     "FileParts",
+    "bound_names",
     "form_of",
     "loaded_names",
     "parametrized",
@@ -176,20 +177,30 @@ def _split(statement: ast.stmt) -> Iterator[tuple[tuple[str, ...], ast.stmt]]:
             names = () if alias.name == "*" else (alias.asname or alias.name,)
             yield names, ast.copy_location(alone, statement)
     else:
-        yield tuple(dict.fromkeys(_bound(statement))), statement
+        yield tuple(dict.fromkeys(bound_names(statement))), statement
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
+def bound_names(statement: ast.stmt) -> Iterator[str]:
     """Go through the names that a statement binds where it stands, however deep within it."""
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
         if isinstance(node, _LOCAL):
+            pending += [each.target for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
             continue
         if name := _name_of(node):
             yield name
-        if not isinstance(node, _DEFINITIONS):
+        if isinstance(node, _DEFINITIONS):
+            pending += [*node.decorator_list, *_head(node)]
+        else:
             pending += ast.iter_child_nodes(node)
+
+
+def _head(node: ast.AST) -> list[ast.AST]:
+    """Return what is worked out where a function or class is defined, but for its decorators."""
+    if isinstance(node, ast.ClassDef):
+        return [*node.bases, *node.keywords]
+    return [node.args] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
 
 
 def _name_of(node: ast.AST) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from ...errors import Category, GateError
+from ...errors import Category
 from ...plan.output import OutputKind
 from ...workspace.git import git_version
 from ...workspace.names import is_test, is_within, path_problem
@@ -15,12 +15,20 @@ from ...workspace.repository import LARGEST_FILE, Entry, FileChange, PatchError,
 from ..base import Diagnostic, Finding, Stage, Subject, fault
 from ..sandbox import backend_kind, current_policy
 from .check_report import regressions
-from .judging import Judged, checked, judged, place_of, run_tool_over
+from .execution import CommandResult
+from .judging import JudgedPatch, checked, judged, place_of, run_tool_over
 from .kept_tests import is_check_configuration, weakened_tests
 from .project_tools import CONFIGURATIONS, ProjectTool, ToolUse, findings_of, new_findings, tool_for
 from .secrets import secrets_in
 
-__all__ = ["KeptTests", "PatchApplies", "PatchSecrets", "ProjectChecks", "check_with_tool"]
+__all__ = [
+    "PROJECT_TOOLS",
+    "KeptTests",
+    "PatchApplies",
+    "PatchSecrets",
+    "ProjectChecks",
+    "ProjectTools",
+]
 
 _PATCH: frozenset[OutputKind] = frozenset({"patch"})
 _MOST = 20
@@ -131,7 +139,7 @@ class PatchSecrets:
         return fault(Category.LOGIC, *found[:_MOST]) if found else Finding(status="passed")
 
 
-def _added(patch: Judged) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+def _added(patch: JudgedPatch) -> Iterator[tuple[str, list[tuple[int, str]]]]:
     for change in patch.changes:
         before, after = _text(patch, change.before), _text(patch, change.after)
         known = set(before.splitlines())
@@ -142,12 +150,12 @@ def _added(patch: Judged) -> Iterator[tuple[str, list[tuple[int, str]]]]:
             yield change.path, lines
 
 
-def _text(patch: Judged, entry: Entry | None) -> str:
+def _text(patch: JudgedPatch, entry: Entry | None) -> str:
     data = _data(patch, entry)
     return "" if data is None or b"\0" in data else data.decode("utf-8", "replace")
 
 
-def _data(patch: Judged, entry: Entry | None) -> bytes | None:
+def _data(patch: JudgedPatch, entry: Entry | None) -> bytes | None:
     return None if entry is None or entry.kind == "submodule" else patch.repository.data(entry)
 
 
@@ -228,7 +236,36 @@ def _sandboxed() -> str:
     return f"{_git()}, sandbox {kind}"
 
 
-async def check_with_tool(use: ToolUse, subject: Subject) -> Finding:
+@dataclass(frozen=True)
+class ProjectTools:
+    """The project's own formatter, linter or type checker finds nothing new."""
+
+    use: ToolUse
+    name: str
+    about: str
+    kinds: frozenset[OutputKind] = _PATCH
+    stage: Stage = "light"
+    timeout_s: float = 600.0
+
+    def version(self) -> str:
+        return _sandboxed()
+
+    async def check(self, subject: Subject) -> Finding:
+        """Have the tool look at the files of Python that the patch changes, before and after."""
+        return await _check_with_tool(self.use, subject)
+
+
+PROJECT_TOOLS = (
+    ProjectTools("format", "project-format", "a patch whose Python is formatted as the project's"),
+    ProjectTools("lint", "project-lint", "a patch in which the project's linter finds nothing new"),
+    ProjectTools(
+        "typecheck", "project-types", "a patch in which its type checker finds nothing new"
+    ),
+)
+"""A gate for each tool that a project may have."""
+
+
+async def _check_with_tool(use: ToolUse, subject: Subject) -> Finding:
     """Return what a project's own tool newly finds in the files of Python that a patch changes."""
     try:
         patch = await asyncio.to_thread(judged, subject)
@@ -244,34 +281,46 @@ async def check_with_tool(use: ToolUse, subject: Subject) -> Finding:
         for path in paths
         if any(change.path == path and change.before for change in patch.changes)
     ]
-    before = await _found(patch, patch.before, tool, there)
-    after = await _found(patch, patch.after, tool, paths)
-    if before is None or after is None:
-        lacking = f"{tool.name} isn't in the project's environment; see --python"
-        return Finding(status="skipped", diagnostics=(Diagnostic(message=lacking),))
-    found = new_findings(before, after)
+    before = await _called(patch, patch.before, tool, there)
+    after = await _called(patch, patch.after, tool, paths)
+    if _NOT_FOUND in (before.exit_code, after.exit_code):
+        return _skipped(f"{tool.name} isn't in the project's environment; see --python")
+    if before.exit_code not in _JUDGED:
+        return _skipped(f"{tool.name} fails without the patch: {before.output[-_SAID:].strip()}")
+    if after.exit_code not in _JUDGED:
+        said = f"{tool.name} ends with {after.exit_code}: {after.output[-_SAID:].strip()}"
+        return fault(Category.FORMAT, said)
+    folder = patch.place.folder
+    findings = findings_of(after.output, folder)
+    if after.exit_code and not findings:
+        # Another version may say it in words that nobody knows here: that is no pass.
+        said = after.output[-_SAID:].strip()
+        return _skipped(f"{tool.name} says nothing that can be read: {said}")
+    found = new_findings(findings_of(before.output, folder), findings)
     return fault(Category.CODE, *found) if found else Finding(status="passed")
 
 
-def _configurations(patch: Judged) -> dict[str, bytes]:
+def _skipped(why: str) -> Finding:
+    return Finding(status="skipped", diagnostics=(Diagnostic(message=why),))
+
+
+def _configurations(patch: JudgedPatch) -> dict[str, bytes]:
     entries = patch.repository.entries(patch.before, CONFIGURATIONS)
     return {path: patch.repository.data(entry) for path, entry in entries.items()}
 
 
 _NOT_FOUND = 127
+_JUDGED = (0, 1)
+"""How tools end that have judged: all is well, or there are findings."""
+_SAID = 300
 
 
-async def _found(
-    patch: Judged, tree: str, tool: ProjectTool, paths: Sequence[str]
-) -> list[tuple[str, int, str]] | None:
-    """Return what a tool finds in files; None where there is no such tool."""
+async def _called(
+    patch: JudgedPatch, tree: str, tool: ProjectTool, paths: Sequence[str]
+) -> CommandResult:
+    """Have a tool look at some files of a tree."""
     if not paths:
-        return []
+        return CommandResult(exit_code=0)
     command = tool.command(paths)
     (result,) = await run_tool_over(patch.repository, patch.place, tree, [command])
-    if result.exit_code == _NOT_FOUND:
-        return None
-    found = findings_of(result.output, patch.place.folder)
-    if result.exit_code and not found:
-        raise GateError(f"`{command[:60]}` ended with {result.exit_code}: {result.output[-300:]}")
-    return found
+    return result

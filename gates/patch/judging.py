@@ -21,7 +21,7 @@ from ..base import Subject
 from .check_report import CheckOutcome, read_report
 from .execution import LIMITS, CommandResult, execute
 
-__all__ = ["Judged", "checked", "judged", "place_of", "run_tool_over"]
+__all__ = ["JudgedPatch", "checked", "judged", "place_of", "run_tool_over"]
 
 _PRINTED = 4_000
 _MOST_CHARACTERS = 4_000_000
@@ -29,7 +29,7 @@ _outcomes = TypeAdapter(tuple[CheckOutcome, ...])
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPatch:
     """A patch that applies: the trees before and after it, and the files in which they differ."""
 
     place: Workplace
@@ -59,7 +59,7 @@ def place_of(subject: Subject) -> Workplace:
     return subject.workplace
 
 
-def judged(subject: Subject) -> Judged:
+def judged(subject: Subject) -> JudgedPatch:
     """Apply a patch to what its step starts from.
 
     Raises:
@@ -70,7 +70,7 @@ def judged(subject: Subject) -> Judged:
     repository = Repository(folder_of(place.run))
     before = repository.tree_of(place.start)
     after = repository.applied(before, subject.artifact)
-    return Judged(place, repository, before, after, repository.changes(before, after))
+    return JudgedPatch(place, repository, before, after, repository.changes(before, after))
 
 
 _busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

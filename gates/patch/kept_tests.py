@@ -13,26 +13,25 @@ from functools import cached_property
 
 from ...workspace.names import is_test, is_within
 from ..base import Diagnostic
-from ..python.inspection import Function
+from ..python.inspection import Function, is_fixture
 from .additions import (
     Addition,
     Surroundings,
     addition_problem,
     imported_names,
-    reach_problem,
     requested_names,
 )
 from .configuration import (
     configuration_problem,
-    hides_module,
+    hidden_module,
     hook_problem,
     is_check_configuration,
-    is_module,
 )
 from .differences import difference, header_difference, is_test_class
 from .file_parts import FilePart, FileParts, parts_of, read_parts, read_source
 from .moves import Moves
 from .product_code import product_problems
+from .reach import reach_problem
 
 __all__ = ["is_check_configuration", "weakened_tests"]
 
@@ -93,11 +92,9 @@ class _Patch:
             return
         if problem := hook_problem(path, is_new=is_new):
             yield _said(path, problem)
-        elif (
-            is_new
-            and is_module(path)
-            and (hidden := hides_module(path, self._modules, self._packages))
-        ):
+        hidden = hidden_module(path, self._packages) if is_new else ""
+        # Tests are read only where there is such a module.
+        if hidden and hidden in self._modules:
             yield _said(path, f"it takes the place of {hidden}, which tests import")
 
     def _of_content(self, path: str) -> Iterator[Diagnostic]:
@@ -147,6 +144,11 @@ class _Patch:
             frozenset(taken | (ours.mentioned if has_star else set())),
             self._requested if is_conftest else requested_names(nodes),
             imported_names(theirs),
+            tests=frozenset(
+                name
+                for name, bound in ours.names.items()
+                if any(map(_serves_tests, (part.node for part in bound)))
+            ),
         )
 
     # --- parts ------------------------------------------------------------------------------------
@@ -190,7 +192,7 @@ class _Patch:
             old, new, may_grow=name in ours.case_lists and name in theirs.case_lists
         ):
             yield _said(path, f"{within}{name} was {found[0]}: {found[1]}", new[-1].node)
-        elif problem := reach_problem(new[-1].node, place):
+        elif problem := reach_problem(new[-1].node, place.taken, place.imported):
             yield _said(path, f"{within}{name} was changed: {problem}", new[-1].node)
 
     def _of_class(
@@ -209,6 +211,7 @@ class _Patch:
             place.requested,
             place.imported,
             self._members if old.bases else frozenset(),
+            place.tests,
         )
         bodies = parts_of(old.body), parts_of(new.body)
         yield from self._of_parts(path, within, bodies, inner)
@@ -296,6 +299,10 @@ def _is_test_part(node: ast.stmt) -> bool:
     if isinstance(node, Function):
         return node.name.startswith("test")
     return is_test_class(node)
+
+
+def _serves_tests(node: ast.stmt) -> bool:
+    return _is_test_part(node) or (isinstance(node, Function) and is_fixture(node))
 
 
 def _is_left_out(name: str, ours: FileParts, theirs: FileParts) -> bool:

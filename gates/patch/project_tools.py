@@ -32,6 +32,7 @@ _LINE = re.compile(
 )
 _UNFORMATTED = re.compile(
     r"(?:Would reformat: |would reformat |error: cannot format )(?P<path>[^:\n]{1,1000})"
+    r"|[ \t]{0,8}--> (?P<shown>[^:\n]{1,1000}):\d{1,9}:\d{1,9}"
 )
 _UNPARSED = "error: Failed to parse "
 
@@ -107,10 +108,11 @@ def findings_of(printed: str, place: str) -> list[tuple[str, int, str]]:
     for said in printed.splitlines():
         line = said.removeprefix(_UNPARSED)
         if match := _UNFORMATTED.match(line):
-            found.append((_below(match["path"], place), 0, "it is not formatted"))
+            path = _below(match["path"] or match["shown"], place)
+            found.append((path, 0, "it is not formatted"))
         elif (match := _LINE.match(line)) and not match["what"].startswith(("note:", "warning:")):
             found.append((_below(match["path"], place), int(match["line"]), match["what"].strip()))
-    return found
+    return [*dict.fromkeys(found)]
 
 
 def _below(path: str, place: str) -> str:

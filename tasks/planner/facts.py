@@ -183,6 +183,7 @@ class PlanningFacts(Frozen):
     personas: tuple[PersonaFact, ...] = ()
     plans: tuple[EarlierPlan, ...] = Field(default=(), max_length=MOST_PLANS)
     procedures: tuple[ProcedureFact, ...] = Field(default=(), exclude_if=lambda found: not found)
+    workspace: str = Field(default="", exclude_if=lambda found: not found)
 
 
 _MILLION = 1_000_000
@@ -205,11 +206,18 @@ def tier_facts(
     return tuple(_tier_fact(name, tiers, price_of(name)) for name, tiers in by_model.items())
 
 
-def gate_facts(gates: Iterable[Gate]) -> tuple[GateFact, ...]:
-    """Return what passes each gate, and which kinds have it by default."""
+def gate_facts(gates: Iterable[Gate], *, patches: bool = False) -> tuple[GateFact, ...]:
+    """Return what passes each gate, and which kinds have it by default.
+
+    Args:
+        patches: Whether there are patches; else gates of theirs alone are left out.
+    """
     defaults: dict[OutputKind, set[str]] = {
-        kind: {*map(gate_name, names)} for kind, names in DEFAULT_GATES.items()
+        kind: {*map(gate_name, names)}
+        for kind, names in DEFAULT_GATES.items()
+        if patches or kind != "patch"
     }
+    gates = [gate for gate in gates if patches or gate.kinds - {"patch"}]
     return tuple(
         GateFact(
             name=gate.name,

@@ -374,8 +374,11 @@ _SECTIONS = (
     "Personas and how their attempts ended; an agent with such a name is that persona:",
     "Earlier plans for similar objectives (step, agent, prompt <- what it needed) and how they "
     "ended; keep what went well, and change what failed or took long:",
+    "The workspace, a copy of the user's files. Assignments of output kind patch change it, each "
+    "in a copy of its own with the patches of those that it depends on; side by side they should "
+    "change different files. All patches together are the answer:",
 )
-_TIERS, _GATES, _TOOLSETS, _PROCEDURES, _PERSONAS, _PLANS = range(len(_SECTIONS))
+_TIERS, _GATES, _TOOLSETS, _PROCEDURES, _PERSONAS, _PLANS, _WORKSPACE = range(len(_SECTIONS))
 
 
 class FactsText(NamedTuple):
@@ -424,6 +427,8 @@ def facts_text(facts: PlanningFacts, most_tokens: int = MOST_TOKENS) -> FactsTex
 
 def _by_use(facts: PlanningFacts) -> Iterator[_Part]:
     """Yield the parts, the most useful first."""
+    if facts.workspace:
+        yield _Part(_WORKSPACE, (facts.workspace, "\n".join(facts.workspace.splitlines()[:8])))
     if facts.tiers:
         yield _Part(_TIERS, ("\n".join(map(tier_line, facts.tiers)),))
     yield from map(_toolset, facts.toolsets)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import get_args
 
-from ...plan.output import Form, OutputKind
+from ...plan.output import WORKSPACE, Form, OutputKind
 from ...plan.program import Collect
 from ...plan.task_ir import TIERS, PlanRules
 
@@ -134,7 +134,7 @@ def _parts(rules: PlanRules, *, program: bool) -> Iterable[str]:
         rf' (ws "," ws {_key("tier")} tier)?{" tools?" if rules.toolsets else ""} ws "}}"'
     )
     yield f"tier ::= {_one_of(TIERS)}"
-    yield _output()
+    yield _output(patches=WORKSPACE in (rules.toolsets or ()))
     yield from _gates(rules.gates)
     yield from _inputs(rules.inputs)
     yield from _toolsets(rules.toolsets)
@@ -174,7 +174,8 @@ def up_to(largest: int) -> str:
     return " | ".join([*shorter, *same, f'"{digits}"'])
 
 
-def _output() -> str:
+def _output(*, patches: bool) -> str:
+    kinds = [kind for kind in get_args(OutputKind) if patches or kind != "patch"]
     optional = {
         "examples": _listed("example"),
         "json_schema": "string",
@@ -182,12 +183,13 @@ def _output() -> str:
         "min_words": "count",
         "max_words": "count",
         "form": _one_of(get_args(Form)),
+        **(dict.fromkeys(("only", "may_change"), _listed("string")) if patches else {}),
     }
     parts = "".join(_optional(name, value) for name, value in optional.items())
     return "\n".join(
         (
             rf'output ::= ws "," ws {_key("output")} "{{" ws {_key("kind")}'
-            rf' ({_one_of(get_args(OutputKind))}){parts} ws "}}"',
+            rf' ({_one_of(kinds)}){parts} ws "}}"',
             rf'example ::= "{{" ws {_key("call")} string ws "," ws {_key("gives")} string ws "}}"',
         )
     )

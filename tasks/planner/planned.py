@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
@@ -14,7 +14,7 @@ from ...errors import PlanError
 from ...models.answers.shapes import normal_name
 from ...plan.conditions import Condition
 from ...plan.items import is_pattern, names_matching, pattern_of
-from ...plan.output import Form, OutputKind
+from ...plan.output import WORKSPACE, Form, OutputKind
 from ...plan.places import has_items
 from ...plan.program import BestOf, Collect, ForEach, ParameterValue, Repeat, Review
 from ...plan.step import placed_steps
@@ -44,7 +44,9 @@ class PlannedExample(BaseModel):
 class PlannedOutput(BaseModel):
     """What an assignment has to produce; what is stated here is checked."""
 
-    kind: OutputKind = "text"
+    kind: OutputKind = Field(
+        default="text", description="patch is a change of files of the workspace."
+    )
     examples: list[PlannedExample] = Field(
         default_factory=list[PlannedExample],
         description="For python: calls whose value follows from the objective.",
@@ -56,6 +58,15 @@ class PlannedOutput(BaseModel):
     min_words: int | None = Field(default=None, description="For text.")
     max_words: int | None = Field(default=None, description="For text.")
     form: Form | None = Field(default=None, description="For text: what the whole of it has to be.")
+    only: list[str] = Field(
+        default_factory=list[str],
+        description="For patch: the files that it may change, such as src/**; all where empty.",
+    )
+    may_change: list[str] = Field(
+        default_factory=list[str],
+        description="For patch: tests that it is to change, such as tests/test_a.py; new ones "
+        "it may add anyway.",
+    )
 
     def data(self, step: str) -> dict[str, Any]:
         """Return it as a plan has it.
@@ -354,6 +365,12 @@ def plan_schema(
         of_subagent["tools"]["items"]["enum"] = sorted(toolsets)
     else:
         del of_subagent["tools"]
+    if WORKSPACE not in toolsets:
+        of_output = definitions["PlannedOutput"]["properties"]
+        kinds = [kind for kind in get_args(OutputKind) if kind != "patch"]
+        of_output["kind"] = {"default": "text", "enum": kinds, "title": "Kind", "type": "string"}
+        for word in ("only", "may_change"):
+            del of_output[word]
     of_task = definitions["PlannedTask"]["properties"]
     if not inputs:
         del of_task["inputs"]

@@ -12,7 +12,7 @@ PARTS = sections("gates.md")
 
 def named(cell: str) -> list[str]:
     # The first and the last have lost their backquotes with the cell's own.
-    return re.findall(r"`([a-z]+)`", f"`{cell}`")
+    return re.findall(r"`([a-z-]+)`", f"`{cell}`")
 
 
 def test_every_gate_of_the_package_is_explained_once() -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect_swarm import SwarmOptions, SwarmResult, override_models, swarm
+from prefect_swarm.errors import Category, PlanError, WorkspaceError
+from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.plan.output import OutputKind
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.events import EndedEvent, RunEvent
 from scripted_edits import Call, editing
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -30,6 +36,8 @@ FILES = {
     ),
     ".gitignore": "*.pyc\n__pycache__/\n.pytest_cache/\n",
 }
+LIGHT: dict[OutputKind, tuple[str, ...]] = {"patch": ("applies", "secrets", "tests-kept")}
+"""Gates that need no sandbox."""
 FIX_PRICE: Call = (
     "edit",
     {"path": "shop/price.py", "old": "sum(prices) + 1", "new": "sum(prices)"},
@@ -89,3 +97,219 @@ def test_two_bugs_are_fixed_by_two_patches_that_are_one_answer(shop: Path) -> No
     stock = next(results for prompt, results in seen if "fix the stock" in prompt)
     assert "1 failed, 2 passed" in stock[-1]
     assert (git(shop, "status", "--porcelain"), git(shop, "rev-parse", "HEAD")) == before
+
+
+def test_a_step_starts_from_the_patches_of_those_that_it_depends_on(shop: Path) -> None:
+    plan = plan_of_patches(
+        {"id": "S1", "prompt": "fix the price"},
+        {"id": "S2", "prompt": "add a discount", "depends_on": ["S1"]},
+    )
+    seen: list[tuple[str, list[str]]] = []
+    discount = {
+        "path": "shop/price.py",
+        "old": "    return sum(prices)\n",
+        "new": "    whole = sum(prices)\n    return whole * 9 // 10 if whole > 100 else whole\n",
+    }
+    model = editing(
+        {
+            "add a discount": [("read", {"path": "shop/price.py"}), ("edit", discount)],
+            "fix the price": [FIX_PRICE],
+        },
+        seen,
+    )
+    result = run(plan, shop, model, gates=LIGHT)
+    assert result.status == "completed"
+    second = next(results for prompt, results in seen if "add a discount" in prompt)
+    assert "return sum(prices)" in second[0]
+    assert "sum(prices) + 1" not in second[0]
+    assert "-    return sum(prices) + 1\n+    whole = sum(prices)" in result.answer
+
+
+def test_what_conflicts_is_done_again_on_top_of_what_was_taken(shop: Path) -> None:
+    plan = plan_of_patches(
+        {"id": "S1", "prompt": "rename to amounts"}, {"id": "S2", "prompt": "fix the price"}
+    )
+    rename = {
+        "path": "shop/price.py",
+        "content": "def total(amounts):\n    return sum(amounts) + 1\n",
+    }
+    both: Call = (
+        "edit",
+        {"path": "shop/price.py", "old": "sum(amounts) + 1", "new": "sum(amounts)"},
+    )
+    first_is_taken = asyncio.Event()
+
+    def calls(prompt: str) -> list[Call]:
+        if "rename to amounts" in prompt:
+            return [("write", rename)]
+        return [both] if "conflicts with the patch of S1" in prompt else [FIX_PRICE]
+
+    model = editing(calls, after={"fix the price": first_is_taken})
+
+    def note(event: RunEvent) -> None:
+        if isinstance(event, EndedEvent) and event.step == "S1":
+            first_is_taken.set()
+
+    with controlled(RunControl(listener=note)):
+        result = run(plan, shop, model, gates=LIGHT)
+    assert result.status == "completed"
+    second = result.steps[1]
+    assert [attempt.category for attempt in second.attempts] == [Category.CONFLICT, None]
+    assert "def total(amounts):\n+    return sum(amounts)\n" in result.answer
+
+
+def test_each_item_has_a_patch_of_its_own(shop: Path) -> None:
+    step = {
+        "id": "S1",
+        "prompt": "describe {item}",
+        "for_each": {"items": ["shop/price.py", "shop/stock.py"]},
+    }
+
+    def calls(prompt: str) -> list[Call]:
+        name = next(name for name in ("price", "stock") if f"describe shop/{name}.py" in prompt)
+        path = f"shop/{name}.py"
+        return [("write", {"path": path, "content": f'"""{name}"""\n{FILES[path]}'})]
+
+    result = run(plan_of_patches(step), shop, editing(calls), gates=LIGHT)
+    assert result.status == "completed"
+    assert '+"""price"""' in result.answer
+    assert '+"""stock"""' in result.answer
+
+
+def test_a_step_that_makes_no_patch_reads_the_files_and_changes_none(shop: Path) -> None:
+    plan = parse_plan(
+        {
+            "objective": "Fix the shop",
+            "agents": [{"name": "Reader", "system_prompt": "You read.", "tools": ["workspace"]}],
+            "steps": [{"id": "S1", "agent": "Reader", "prompt": "look at the files"}],
+        }
+    )
+    seen: list[tuple[str, list[str]]] = []
+    model = editing({"look at the files": [("search", {"text": "def "}), FIX_PRICE]}, seen)
+    result = run(plan, shop, model)
+    assert result.answer == "It is done."
+    ((_, (found, refused)),) = seen
+    assert "shop/price.py:1: def total(prices):" in found
+    assert "edit" in refused
+    assert (shop / "shop/price.py").read_text(encoding="utf-8") == FILES["shop/price.py"]
+
+
+def test_a_weakened_test_is_named_to_the_next_attempt(shop: Path) -> None:
+    plan = plan_of_patches({"id": "S1", "prompt": "make the tests pass"})
+    weaker = {"path": "tests/test_price.py", "old": "== 0", "new": ">= 0"}
+
+    def calls(prompt: str) -> list[Call]:
+        return [FIX_PRICE] if "test_nothing_costs_nothing" in prompt else [("edit", weaker)]
+
+    result = run(plan, shop, editing(calls), gates=LIGHT)
+    assert result.status == "completed"
+    first, second = result.steps[0].attempts
+    assert first.error is not None
+    assert "tests-kept" in first.error
+    assert second.category is None
+    assert ">= 0" not in result.answer
+
+
+def test_uncommitted_changes_are_part_of_the_base(shop: Path) -> None:
+    (shop / "notes.txt").write_text("mine\n", encoding="utf-8")
+    (shop / "shop/price.py").write_text(FILES["shop/price.py"].replace("1", "2"), encoding="utf-8")
+    change: Call = ("edit", {"path": "shop/price.py", "old": " + 2", "new": ""})
+    plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
+    seen: list[tuple[str, list[str]]] = []
+    look: Call = ("read", {"path": "notes.txt"})
+    result = run(plan, shop, editing({"fix the price": [look, change]}, seen), gates=LIGHT)
+    assert result.status == "completed"
+    assert "mine" in seen[0][1][0]
+    assert "-    return sum(prices) + 2" in result.answer
+    assert "notes.txt" not in result.answer
+
+
+def test_a_plan_with_patches_needs_a_workspace(shop: Path) -> None:
+    plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
+    with pytest.raises(PlanError, match="--workspace"):
+        asyncio.run(swarm("Fix the shop", plan=plan, options=SwarmOptions(memory=False)))
+
+
+def test_a_folder_that_is_not_there_is_said_before_a_model_is_asked(tmp_path: Path) -> None:
+    plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
+    with pytest.raises(WorkspaceError, match="is no folder"):
+        run(plan, tmp_path / "none", editing({}))
+
+
+def test_rounds_go_on_from_each_other_until_the_checks_pass(shop: Path) -> None:
+    fix = {"id": "S1", "agent": "Engineer", "prompt": "fix a bug", "output": {"kind": "patch"}}
+    found = {
+        "type": "object",
+        "properties": {"problems": {"type": "array"}},
+        "required": ["problems"],
+    }
+    look = {
+        "id": "S2",
+        "agent": "Tester",
+        "prompt": "run the checks",
+        "depends_on": ["S1"],
+        "output": {"kind": "json", "schema": found},
+    }
+    plan = parse_plan(
+        {
+            "objective": "Fix the shop",
+            "agents": [
+                {"name": "Engineer", "system_prompt": "You change code."},
+                {"name": "Tester", "system_prompt": "You test.", "tools": ["workspace"]},
+            ],
+            "steps": [
+                {
+                    "id": "S1",
+                    "plan": {"steps": [fix, look], "final_step": "S2"},
+                    "repeat": {"until": {"at": "/problems", "empty": True}, "max_rounds": 3},
+                }
+            ],
+        }
+    )
+
+    def calls(prompt: str) -> list[Call]:
+        if "run the checks" in prompt:
+            return [("run", {"command": "grep -n '+ ' shop/*.py || echo none"})]
+        return [FIX_STOCK] if "1 bug is left" in prompt else [FIX_PRICE]
+
+    def said(_: str, results: Sequence[str]) -> str:
+        if not results or "[exit code" not in results[-1]:
+            return "It is done."
+        return json.dumps({"problems": ["1 bug is left"] if "+ sold" in results[-1] else []})
+
+    result = run(plan, shop, editing(calls, says=said), gates=LIGHT)
+    assert result.status == "completed", result.problem
+    assert len([step for step in result.steps if step.id.endswith(".S2")]) == 2
+    assert "-    return sum(prices) + 1" in result.answer
+    assert "-    return stock + sold" in result.answer
+
+
+def test_a_reviewer_reads_the_patch_and_may_refuse_it(shop: Path) -> None:
+    step = {"id": "S1", "prompt": "fix the price", "review": {"agent": "Reviewer"}}
+    agents = [
+        {"name": "Engineer", "system_prompt": "You change code."},
+        {"name": "Reviewer", "system_prompt": "You review."},
+    ]
+    steps = [{"agent": "Engineer", "output": {"kind": "patch"}, **step}]
+    plan = parse_plan({"objective": "Fix the shop", "agents": agents, "steps": steps})
+    wrong: Call = ("edit", {"path": "shop/price.py", "old": "+ 1", "new": "- 1"})
+
+    def calls(prompt: str) -> list[Call]:
+        if "@@" in prompt:
+            return []
+        return [FIX_PRICE] if "it subtracts" in prompt else [wrong]
+
+    def said(prompt: str, _: Sequence[str]) -> str:
+        if "@@" not in prompt:
+            return "It is done."
+        accepts = "sum(prices) - 1" not in prompt
+        verdict = "accept" if accepts else "refuse"
+        return json.dumps(
+            {"reasons": ["it adds" if accepts else "it subtracts"], "verdict": verdict}
+        )
+
+    seen: list[tuple[str, list[str]]] = []
+    result = run(plan, shop, editing(calls, seen, says=said), gates=LIGHT)
+    assert result.status == "completed", [prompt for prompt, _ in seen]
+    assert len(result.steps[0].attempts) == 2
+    assert "+    return sum(prices)\n" in result.answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    RetryPromptPart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -40,19 +42,23 @@ def results_in(messages: Sequence[ModelMessage]) -> list[str]:
         for message in messages
         if isinstance(message, ModelRequest)
         for part in message.parts
-        if isinstance(part, ToolReturnPart)
+        if isinstance(part, ToolReturnPart | RetryPromptPart)
     ]
 
 
 def editing(
     calls: Mapping[str, Sequence[Call]] | Callable[[str], Sequence[Call]],
     seen: list[tuple[str, list[str]]] | None = None,
+    after: Mapping[str, asyncio.Event] | None = None,
+    says: Callable[[str, Sequence[str]], str] = lambda _prompt, _results: "It is done.",
 ) -> FunctionModel:
     """Return a model that makes calls one after another, then says that it is done.
 
     Args:
         calls: Its calls by a text that the prompt has, or a function of the prompt.
         seen: Gets each prompt with what the calls came to, when it is done.
+        says: What it says at last, of the prompt and what the calls came to.
+        after: What it waits for before it is done, by a text that the prompt has.
     """
 
     def script(prompt: str) -> Sequence[Call]:
@@ -66,8 +72,11 @@ def editing(
         if len(results) < len(script_of_step):
             name, arguments = script_of_step[len(results)]
             return ModelResponse([ToolCallPart(name, arguments)])
+        for text, event in (after or {}).items():
+            if text in prompt:
+                await asyncio.wait_for(event.wait(), 120)
         if seen is not None:
             seen.append((prompt, results))
-        return ModelResponse([TextPart("It is done.")])
+        return ModelResponse([TextPart(says(prompt, results))])
 
     return FunctionModel(answer)

@@ -74,6 +74,8 @@ TRUNCATED       CONTINUE CONTINUE ESCALATE            | CONTINUE CONTINUE ESCALA
               | CONTINUE CONTINUE                     | CONTINUE CONTINUE
 REFUSED         ESCALATE REPLAN                       | ESCALATE        | REPLAN        | .
 UNAVAILABLE     ESCALATE                              | ESCALATE        | .             | .
+CONFLICT        RETRY ESCALATE RETRY REPLAN           | RETRY ESCALATE RETRY \
+              | RETRY RETRY REPLAN                    | RETRY RETRY
 INFRASTRUCTURE  RETRY RETRY
 BUDGET          .
 UPSTREAM        .

@@ -187,7 +187,7 @@ def test_a_key_that_a_patch_adds_fails_and_one_that_was_there_does_not(tmp_path:
     assert KEY not in said
 
 
-@pytest.mark.parametrize("gate", ["secrets", "tests-kept", "lint"])
+@pytest.mark.parametrize("gate", ["secrets", "tests-kept", "project-lint"])
 def test_what_does_not_apply_fails_on_its_format(shop: Shop, gate: str) -> None:
     assert shop.found(gate, "no patch").category is Category.FORMAT
 
@@ -246,30 +246,30 @@ RUFF = {"ruff.toml": "line-length = 60\n", "old.py": "import os\nx=1\n", "new.tx
 
 def test_only_what_the_formatter_newly_finds_fails(tmp_path: Path) -> None:
     shop = shop_with(tmp_path, RUFF)
-    assert shop.found("format", {"old.py": "import os\nx=2\n"}).status == "passed"
-    said = shop.said("format", {"old.py": "import os\nx=2\n", "-n w.py": "x=1\n"})
+    assert shop.found("project-format", {"old.py": "import os\nx=2\n"}).status == "passed"
+    said = shop.said("project-format", {"old.py": "import os\nx=2\n", "-n w.py": "x=1\n"})
     assert said.startswith("-n w.py")
     assert "old.py" not in said
-    assert "syntax" in shop.said("format", {"new.py": "def f(:\n"})
+    assert "syntax" in shop.said("project-format", {"new.py": "def f(:\n"})
 
 
 def test_only_what_the_linter_newly_finds_fails(tmp_path: Path) -> None:
     shop = shop_with(tmp_path, RUFF)
-    assert shop.found("lint", {"old.py": "x = 2\nimport os\n"}).status == "passed"
-    said = shop.said("lint", {"old.py": "import os\nimport sys\n"})
+    assert shop.found("project-lint", {"old.py": "x = 2\nimport os\n"}).status == "passed"
+    said = shop.said("project-lint", {"old.py": "import os\nimport sys\n"})
     assert "sys" in said
     assert "os" not in said.replace("`sys`", "")
 
 
 def test_a_patch_without_python_or_a_project_without_the_tool_is_not_checked(shop: Shop) -> None:
-    assert shop.found("lint", {"new.txt": "x"}).status == "skipped"
-    assert shop.found("format", {"new.py": "x=1\n"}).status == "skipped"
-    assert shop.found("typecheck", {"new.py": "x: int = ''\n"}).status == "skipped"
+    assert shop.found("project-lint", {"new.txt": "x"}).status == "skipped"
+    assert shop.found("project-format", {"new.py": "x=1\n"}).status == "skipped"
+    assert shop.found("project-types", {"new.py": "x: int = ''\n"}).status == "skipped"
 
 
 def test_a_tool_that_the_environment_lacks_is_named(tmp_path: Path) -> None:
     shop = shop_with(tmp_path, {"mypy.ini": "[mypy]\n"})
-    finding = shop.found("typecheck", {"new.py": "x: int = ''\n"})
+    finding = shop.found("project-types", {"new.py": "x: int = ''\n"})
     assert finding.status == "skipped"
     assert "mypy isn't in the project's environment" in finding.diagnostics[0].message
 
@@ -277,7 +277,7 @@ def test_a_tool_that_the_environment_lacks_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_only_what_the_type_checker_newly_finds_fails(tmp_path: Path) -> None:
     shop = shop_with(tmp_path, {"pyrightconfig.json": "{}", "old.py": "x: int = ''\n"})
-    said = shop.said("typecheck", {"old.py": "\nx: int = ''\n", "new.py": "y: str = 1\n"})
+    said = shop.said("project-types", {"old.py": "\nx: int = ''\n", "new.py": "y: str = 1\n"})
     assert said.startswith("new.py:1: error:")
     assert "old.py" not in said
 
