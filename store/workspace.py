@@ -15,7 +15,8 @@ from ..data_types import Frozen
 from ..errors import InputError, RunDamagedError, WorkspaceError
 from ..text import one_line
 from ..workspace.base import WorkspaceBase
-from ..workspace.repository import Merged, Repository, folder_of
+from ..workspace.git import GitFailedError
+from ..workspace.repository import Merged, PatchError, Repository, folder_of
 from .protocol import RunStore
 
 __all__ = [
@@ -167,10 +168,20 @@ def open_workspace(run: RunStore) -> Repository:
         if not repository.is_there:
             repository.make()
         if not repository.has(state.base.commit):
-            repository.unpack(run.tool_blob(_NAME, state.pack))
+            _unpack(run, repository, state)
         if not repository.has(state.whole) or not all(map(repository.has, _named(state))):
             _restore(run, repository, state)
     return repository
+
+
+def _unpack(run: RunStore, repository: Repository, state: WorkspaceState) -> None:
+    wrong = RunDamagedError(f"The base of the workspace of run {run.run_id} can't be made again.")
+    try:
+        repository.unpack(run.tool_blob(_NAME, state.pack))
+    except GitFailedError:
+        raise wrong from None
+    if not repository.has(state.base.commit):
+        raise wrong
 
 
 def _named(state: WorkspaceState) -> list[str]:
@@ -180,8 +191,14 @@ def _named(state: WorkspaceState) -> list[str]:
 def _restore(run: RunStore, repository: Repository, state: WorkspaceState) -> None:
     whole = state.base.commit
     for each in state.taken:
-        start = merge_all(repository, each.onto, state.base.at)
-        tree = repository.applied(start.commit, _patch_text(run, each.step))
+        patch = _patch_text(run, each.step)
+        try:
+            start = merge_all(repository, each.onto, state.base.at)
+            tree = repository.applied(start.commit, patch)
+        except (GitFailedError, PatchError):
+            raise RunDamagedError(
+                f"The patch of {each.step} in run {run.run_id} doesn't fit what it did."
+            ) from None
         message = message_of(each, run.run_id)
         commit = repository.commit(tree, (start.commit,), message, state.base.at)
         whole = repository.merged(whole, commit, state.base.at).commit

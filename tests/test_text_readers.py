@@ -185,6 +185,7 @@ HAS_NO_READER = {
     "gates.pipeline": "looks for half a character",
     "tasks.planner.planned": "leaves code out of prompts; its expression is tried with all others",
     "tasks.planner.planners": "looks for two words in an error",
+    "workspace.repository": "names of files, of bounded length",
     "gates.sandbox.guest.run_tests": "runs in the sandbox, within its bounds",
 }
 """Modules that have expressions and take texts, and why none of their functions is tried here."""

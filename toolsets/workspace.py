@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pydantic import Field
@@ -25,7 +26,7 @@ from ..store.workspace import open_workspace
 from ..text import clean
 from ..workspace.names import path_problem
 from ..workspace.place import Workplace
-from ..workspace.repository import FileData, Repository
+from ..workspace.repository import FileData, PatchError, Repository
 from .catalogue import Toolset, ToolsetUse, marked
 from .python import call_key, to_its_end
 from .workspace_files import (
@@ -89,8 +90,13 @@ class _Copy:
             return self.start()
         if not repository.has(calls.tree):
             patch = self.use.run.tool_blob(self.name, calls.patch).decode()
-            if repository.applied(self.start(), patch) != calls.tree:
-                raise RunDamagedError(f"The workspace of {self.use.attempt} can't be made again.")
+            wrong = RunDamagedError(f"The workspace of {self.use.attempt} can't be made again.")
+            try:
+                made = repository.applied(self.start(), patch)
+            except PatchError:
+                raise wrong from None
+            if made != calls.tree:
+                raise wrong
         return calls.tree
 
     def add(self, calls: _Calls, key: str, answer: str, tree: str | None) -> None:
@@ -162,7 +168,8 @@ class _Tools:
 
     def _read(self, read: Callable[[Repository, str], str]) -> str:
         copy = self._copy()
-        return _told(lambda: read(copy.repository, copy.tree(copy.calls())))
+        with _failing():
+            return read(copy.repository, copy.tree(copy.calls()))
 
     async def changing(
         self, key: str, change: Callable[[Repository, str], Awaitable[Outcome]]
@@ -173,12 +180,13 @@ class _Tools:
             calls = await asyncio.to_thread(copy.calls)
             if (known := calls.answers.get(key)) is not None:
                 return known
+            repository = await asyncio.to_thread(lambda: copy.repository)
             tree = await asyncio.to_thread(copy.tree, calls)
-            try:
-                outcome = await change(copy.repository, tree)
-            except InputError as error:
-                raise ToolFailed(str(error)) from error
-            await to_its_end(asyncio.to_thread(copy.add, calls, key, outcome.answer, outcome.tree))
+            with _failing():
+                outcome = await change(repository, tree)
+                # Of a patch that is too large nothing is written.
+                adding = asyncio.to_thread(copy.add, calls, key, outcome.answer, outcome.tree)
+                await to_its_end(adding)
             return outcome.answer
 
     async def run(self, repository: Repository, tree: str, command: str) -> Outcome:
@@ -243,9 +251,13 @@ def _run_text(
     return "\n".join([*shown, *lines])
 
 
-def _told(read: Callable[[], str]) -> str:
+@contextmanager
+def _failing() -> Generator[None]:
+    """Let the model read what it asked for wrongly; that a run is damaged is no fault of its."""
     try:
-        return read()
+        yield
+    except RunDamagedError:
+        raise
     except InputError as error:
         raise ToolFailed(str(error)) from error
 

@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..quoting import Quote, with_quotes
 from ..text import one_line
 from ..workspace.git import GitFailedError
-from ..workspace.names import is_within, path_problem
+from ..workspace.names import is_within, path_problem, pattern_problem
 from ..workspace.repository import LARGEST_FILE, Entry, FileData, Repository
 
 __all__ = [
@@ -28,6 +28,7 @@ _MOST_LISTED = 200
 _MOST_FOUND = 60
 _MOST_LINES = 400
 _LINE = 400
+_PLACES = 5
 _CHARACTERS = 16_000
 
 
@@ -86,6 +87,8 @@ def _text_of(repository: Repository, tree: str, path: str) -> tuple[str, Entry]:
 def listing(repository: Repository, tree: str, folder: str, pattern: str) -> str:
     """Return the files of a folder, by their paths, with their sizes."""
     below = "" if folder.strip() in ("", ".", "./", "/") else _checked(folder)
+    if pattern and (problem := pattern_problem(pattern)):
+        raise InputError(f"The pattern can't be used: {problem}.")
     entries = repository.entries(tree, (below,) if below else ())
     found = [
         entry
@@ -113,7 +116,9 @@ def found_lines(repository: Repository, tree: str, text: str, *, regular: bool, 
         raise InputError(f"It can't be looked for: {error.problem}") from None
     if not hits:
         raise InputError(f"Nothing is found: {one_line(text, 200)}.")
-    lines = [f"{hit.path}:{hit.line}: {hit.text[:_LINE]}" for hit in hits[:_MOST_FOUND]]
+    lines = [
+        f"{hit.path}:{hit.line}: {hit.text[:_LINE]}".rstrip("\r") for hit in hits[:_MOST_FOUND]
+    ]
     more = [f"[{len(hits) - _MOST_FOUND:,} more lines]"] if len(hits) > _MOST_FOUND else []
     return "\n".join(quoted_text("", "\n".join([*lines, *more])))
 
@@ -122,7 +127,7 @@ def page(repository: Repository, tree: str, path: str, start: int, count: int) -
     """Return some lines of a file with their numbers, which the file doesn't have."""
     plain = _checked(path)
     text, _ = _text_of(repository, tree, plain)
-    lines = text.split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
     first = min(max(1, start), max(1, len(lines)))
     shown: list[str] = []
@@ -143,24 +148,36 @@ def edited(repository: Repository, tree: str, path: str, old: str, new: str) -> 
     """Replace a text that a file has exactly once."""
     plain = _checked(path)
     text, entry = _text_of(repository, tree, plain)
-    ends = "\r\n" if "\r\n" in text and "\r\n" not in old else ""
-    if ends:
-        old, new = old.replace("\n", ends), new.replace("\r\n", "\n").replace("\n", ends)
-    count = text.count(old) if old else 0
-    if not old or count != 1:
-        raise InputError(_why_not_once(plain, text, old, count))
+    with_ends = old.replace("\r\n", "\n").replace("\n", "\r\n")
+    if "\r\n" in text and (with_ends in text or old not in text):
+        # The file's own line ends, which a model doesn't see.
+        old, new = with_ends, new.replace("\r\n", "\n").replace("\n", "\r\n")
+    starts = _starts(text, old)
+    if len(starts) != 1:
+        raise InputError(_why_not_once(plain, text, old, starts))
     if old == new:
         raise InputError("The new text is the old one: nothing would change.")
-    return _written(repository, tree, plain, text.replace(old, new, 1).encode(), entry)
+    data = text.replace(old, new, 1).encode("utf-8", "replace")
+    return _written(repository, tree, plain, data, entry)
 
 
-def _why_not_once(path: str, text: str, old: str, count: int) -> str:
+def _starts(text: str, old: str) -> list[int]:
+    """Return where a text has another, the first places: they may overlap."""
+    found: list[int] = []
+    start = text.find(old) if old else -1
+    while start >= 0 and len(found) <= _PLACES:
+        found.append(start)
+        start = text.find(old, start + 1)
+    return found
+
+
+def _why_not_once(path: str, text: str, old: str, starts: Sequence[int]) -> str:
     if not old:
         return "The old text is empty. Use write to make a new file."
-    if count > 1:
-        starts = [index for index in range(len(text)) if text.startswith(old, index)][:5]
-        lines = ", ".join(str(text.count("\n", 0, index) + 1) for index in starts)
-        return f"{path} has that text {count} times, in lines {lines}. Give more lines around it."
+    if starts:
+        lines = ", ".join(str(text.count("\n", 0, index) + 1) for index in starts[:_PLACES])
+        more = "" if len(starts) <= _PLACES else " and others"
+        return f"{path} has that text more than once, in lines {lines}{more}. Give lines around it."
     first = next((line.strip() for line in old.splitlines() if line.strip()), "")
     near = [n for n, line in enumerate(text.splitlines(), 1) if first and first in line][:5]
     hint = (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +55,7 @@ def workspace_folder(path: str) -> tuple[Path, bool]:
     if not folder.is_dir():
         raise WorkspaceError(f"The workspace {path} is no folder.", "Name a folder that is there.")
     try:
-        top = read_only(folder, "rev-parse", "--show-toplevel").decode().strip()
+        top = _path(read_only(folder, "rev-parse", "--show-toplevel"))
     except GitFailedError as error:
         if "not a git repository" not in error.problem:
             raise WorkspaceError(
@@ -109,8 +112,7 @@ def current_tree(repository: Repository, folder: Path, *, is_git: bool) -> str:
     git = repository.git
     with tempfile.TemporaryDirectory(dir=repository.folder, ignore_cleanup_errors=True) as made:
         index = Path(made, "index")
-        excludes = _excludes(folder) if is_git else ""
-        (git.folder / "info" / "exclude").write_text(excludes, encoding="utf-8")
+        (git.folder / "info" / "exclude").write_bytes(_excludes(folder) if is_git else b"")
         try:
             git("add", "--all", "--", ".", index=index, work=folder)
             if is_git and (tracked := _tracked(folder)):
@@ -138,30 +140,55 @@ def _tree_of_head(folder: Path) -> str:
 
 
 def _tracked(folder: Path) -> list[bytes]:
-    """Return what git has there and what is still there, without submodules."""
+    """Return what git has there and what is still a file or link there."""
     listed = read_only(folder, "ls-files", "-z", "--stage", "--cached")
-    names = [
-        line.partition(b"\t")[2]
-        for line in listed.split(b"\0")
-        if line and not line.startswith(b"160000")
-    ]
-    there = dict.fromkeys(names)
-    return [name for name in there if (folder / name.decode("utf-8", "surrogateescape")).exists()]
+    names = dict.fromkeys(line.partition(b"\t")[2] for line in listed.split(b"\0") if line)
+    root, known = os.fsencode(folder), dict[bytes, bool]()
+    return [name for name in names if _is_file(root, name, known)]
 
 
-def _excludes(folder: Path) -> str:
-    """Return the rules by which a user has git ignore files outside of `.gitignore`."""
-    texts: list[str] = []
-    for command in (
-        ("rev-parse", "--git-path", "info/exclude"),
-        ("config", "--type=path", "--get", "core.excludesFile"),
-    ):
-        try:
-            name = read_only(folder, *command).decode().strip()
-            texts.append((folder / name).read_text(encoding="utf-8", errors="replace"))
-        except (GitFailedError, OSError):
-            continue
-    return "\n".join(texts)
+def _is_file(root: bytes, name: bytes, known: dict[bytes, bool]) -> bool:
+    """Whether a file or link is there, in folders that are no links: git refuses what is in one."""
+    above = name.rpartition(b"/")[0]
+    while above:
+        if above not in known:
+            known[above] = os.path.islink(os.path.join(root, above))
+        if known[above]:
+            return False
+        above = above.rpartition(b"/")[0]
+    try:
+        mode = os.lstat(os.path.join(root, name)).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def _excludes(folder: Path) -> bytes:
+    """Return the rules by which a user has git ignore files outside of `.gitignore`.
+
+    Of two that contradict each other the last counts, so those of the repository come last.
+    """
+    paths = [_excludes_file(folder)]
+    with suppress(GitFailedError):
+        paths.append(folder / _path(read_only(folder, "rev-parse", "--git-path", "info/exclude")))
+    texts: list[bytes] = []
+    for path in paths:
+        with suppress(OSError):
+            texts.append(path.read_bytes())
+    return b"\n".join(texts)
+
+
+def _excludes_file(folder: Path) -> Path:
+    try:
+        found = read_only(folder, "config", "--type=path", "--get", "core.excludesFile")
+    except GitFailedError:
+        configured = os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
+        return Path(configured, "git", "ignore")
+    return folder / _path(found)
+
+
+def _path(printed: bytes) -> str:
+    return os.fsdecode(printed.removesuffix(b"\n"))
 
 
 @dataclass(frozen=True, slots=True)

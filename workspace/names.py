@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 __all__ = ["is_test", "is_within", "path_problem", "pattern_problem"]
@@ -54,27 +55,49 @@ def is_within(path: str, patterns: Iterable[str]) -> bool:
     `*` and `?` are within a folder, `**` over any number of them; a pattern without a slash is for
     the file's name in any folder, and a folder's name stands for all that is in it.
     """
-    return any(_expression(pattern.removesuffix("/")).fullmatch(path) for pattern in patterns)
+    parts = path.split("/")
+    return any(_fits(parts, _segments(pattern)) for pattern in patterns)
+
+
+_Segment = re.Pattern[str] | None
+"""What a folder's or file's name is to fit; None for any number of them."""
 
 
 @lru_cache(maxsize=512)
-def _expression(pattern: str) -> re.Pattern[str]:
-    parts = pattern.removeprefix("./").split("/")
+def _segments(pattern: str) -> tuple[_Segment, ...]:
+    parts = pattern.removeprefix("./").removesuffix("/").split("/")
     if len(parts) == 1 and parts[0] != "**":
         parts = ["**", *parts]
-    written = ""
-    for number, part in enumerate(parts):
-        is_last = number == len(parts) - 1
-        if part == "**":
-            written += ".*" if is_last else "(?:[^/]+/)*"
+    # Behind a folder's name comes anything or nothing, behind its stars at least a name.
+    parts = [*parts[:-1], "*", "**"] if parts[-1] == "**" else [*parts, "**"]
+    return tuple(None if part == "**" else _segment(part) for part in parts)
+
+
+def _segment(part: str) -> re.Pattern[str]:
+    # Its expressions have no time that grows with the power of the stars.
+    return re.compile(fnmatch.translate(part.replace("[", "[[]")))
+
+
+def _fits(parts: Sequence[str], segments: Sequence[_Segment]) -> bool:
+    """Match names, each `None` first with as few of them as can be: none is looked at twice."""
+    at = number = 0
+    retry: tuple[int, int] | None = None
+    while at < len(parts):
+        segment = segments[number] if number < len(segments) else _NOTHING
+        if segment is None:
+            number += 1
+            retry = at, number
+        elif segment.match(parts[at]):
+            at, number = at + 1, number + 1
+        elif retry is None:
+            return False
         else:
-            written += _segment(part) + ("" if is_last else "/")
-    return re.compile(f"{written}(?:/.*)?" if parts[-1] != "**" else written, re.DOTALL)
+            at, number = retry[0] + 1, retry[1]
+            retry = at, number
+    return all(segment is None for segment in segments[number:])
 
 
-def _segment(part: str) -> str:
-    plain = {"*": "[^/]*", "?": "[^/]"}
-    return "".join(plain.get(character, re.escape(character)) for character in part)
+_NOTHING = re.compile(r"(?!)")
 
 
 def is_test(path: str) -> bool:

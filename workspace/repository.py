@@ -50,6 +50,9 @@ LARGEST_PATCH = 4 * _MIB
 """Bytes that a patch may have: it is read by gates, persons and models."""
 LARGEST_FILE = 4 * _MIB
 """Bytes of a file that a subagent may write."""
+_NAMES = ("utf-8", "surrogateescape")
+"""How names of files are read, so that any name is written as it was."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _making = Lock()
 _readers: defaultdict[Path, int] = defaultdict(int)
 _WHO = {"NAME": "Prefect Swarm", "EMAIL": "swarm@localhost"}
@@ -184,12 +187,12 @@ class Repository:
             lines = bytearray()
             for path, change in changes.items():
                 if change is None:
-                    lines += f"0 {_NO_BLOB}\t{path}\0".encode()
+                    lines += f"0 {_NO_BLOB}\t{path}\0".encode(*_NAMES)
                     continue
                 blob = self.git("hash-object", "-w", "--stdin", stdin=change.data).decode().strip()
                 mode = _MODES["executable" if change.executable else "file"]
                 # What stands in the place of a folder, or the other way round, goes.
-                lines += f"{mode} {blob}\t{path}\0".encode()
+                lines += f"{mode} {blob}\t{path}\0".encode(*_NAMES)
             self.git(
                 "update-index", "-z", "--replace", "--index-info", index=index, stdin=bytes(lines)
             )
@@ -202,7 +205,7 @@ class Repository:
         found: list[FileChange] = []
         for head, path in zip(parts[::2], parts[1::2], strict=True):
             modes = head.removeprefix(b":").decode().split()
-            name = path.decode("utf-8", "surrogateescape")
+            name = path.decode(*_NAMES)
             old, new = (
                 Entry(name, _KINDS.get(mode, "file"), blob, -1) if mode != "000000" else None
                 for mode, blob in zip(modes[:2], modes[2:4], strict=True)
@@ -217,14 +220,16 @@ class Repository:
         rules = [
             entry
             for entry in self.entries(tree).values()
-            if entry.path.rpartition("/")[2] == ".gitignore" and entry.kind == "file"
+            if entry.path.rpartition("/")[2] == ".gitignore"
+            and entry.kind in ("file", "executable")
         ]
         with tempfile.TemporaryDirectory(dir=self.folder) as work:
             for rule in rules:
                 file = Path(work, rule.path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(self.data(rule))
-            asked = b"".join(f"{path}\0".encode() for path in paths)
+            # From here, so that no name is taken for one of git's patterns.
+            asked = b"".join(f"./{path}\0".encode(*_NAMES) for path in paths)
             try:
                 printed = self.git(
                     *("check-ignore", "--no-index", "-z", "--stdin"),
@@ -236,7 +241,7 @@ class Repository:
                 if error.status == 1:  # None of them is.
                     return frozenset()
                 raise
-        return frozenset(part.decode() for part in _parts(printed))
+        return frozenset(part.decode(*_NAMES).removeprefix("./") for part in _parts(printed))
 
     def search(
         self, tree: str, pattern: str, *, literal: bool, paths: Iterable[str] = (), most: int
@@ -309,20 +314,27 @@ class Repository:
         Raises:
             WorkspaceError: It has more than `LARGEST_PATCH` bytes.
         """
+        changes = self.changes(before, after)
         binary = [
             change.path
-            for change in self.changes(before, after)
+            for change in changes
             if not all(map(self._is_text, filter(None, (change.before, change.after))))
         ]
         options = ("-r", "-p", "--binary", "--full-index", "--no-color", "--no-ext-diff")
         more = ("--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
-        if binary:
-            self._note_binary(binary)
-        printed = self.git("diff-tree", *options, *more, before, after)
+        with tempfile.NamedTemporaryFile(dir=self.folder) as attributes:
+            # A line of these is no text that a patch could have.
+            attributes.writelines(f"{_quoted(path)} -diff\n".encode(*_NAMES) for path in binary)
+            attributes.flush()
+            settings = {"core.attributesFile": attributes.name, "core.quotePath": "true"}
+            if all(_is_utf8(change.path) for change in changes):
+                settings["core.quotePath"] = "false"
+            git = Git(self.folder / "git", settings)
+            printed = git("diff-tree", *options, *more, before, after)
         if len(printed) > LARGEST_PATCH:
             raise WorkspaceError(
                 f"The patch has {len(printed):,} bytes; {LARGEST_PATCH:,} is the most.",
-                "FileChange less, and leave files out that are made from others.",
+                "Change less, and leave files out that are made from others.",
             )
         return printed.decode("utf-8", "replace")
 
@@ -336,13 +348,6 @@ class Repository:
             return False
         return b"\0" not in data
 
-    def _note_binary(self, paths: Iterable[str]) -> None:
-        """Have git write these as binary: a line of theirs is no text that a patch could have."""
-        attributes = self.folder / "git" / "info" / "attributes"
-        lines = "".join(f"{_quoted(path)} -diff\n" for path in paths)
-        with attributes.open("a", encoding="utf-8") as stream:
-            stream.write(lines)
-
     def applied(self, tree: str, patch: str) -> str:
         """Return the tree that a patch makes of one.
 
@@ -351,9 +356,9 @@ class Repository:
         """
         with self._index(tree) as index:
             options = ("--cached", "--whitespace=nowarn", "--recount", "-p1", "-")
-            text = patch if patch.endswith("\n") else f"{patch}\n"
+            text = _with_its_end(patch).encode("utf-8", "replace")
             try:
-                self.git("apply", *options, index=index, stdin=text.encode("utf-8", "replace"))
+                self.git("apply", *options, index=index, stdin=text)
             except GitFailedError as error:
                 said = re.sub(r"^git apply failed: ", "", error.problem)
                 raise PatchError(f"The patch can't be applied: {said}") from None
@@ -370,7 +375,7 @@ class Repository:
         environment = {
             f"GIT_{role}_{name}": value
             for role in ("AUTHOR", "COMMITTER")
-            for name, value in {**_WHO, "DATE": f"{at} +0000"}.items()
+            for name, value in {**_WHO, "DATE": f"@{at} +0000"}.items()
         }
         options = [part for parent in parents for part in ("-p", parent)]
         printed = self.git(
@@ -429,11 +434,26 @@ def _entry(line: bytes) -> Entry:
     mode, _, blob, size = head.decode().split()
     kind = _KINDS.get(mode, "file")
     length = int(size) if size.isdecimal() else 0
-    return Entry(path.decode("utf-8", "surrogateescape"), kind, blob, length)
+    return Entry(path.decode(*_NAMES), kind, blob, length)
+
+
+def _is_utf8(path: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def _quoted(path: str) -> str:
     """Return a path as a pattern of git's attributes that fits it alone."""
     literal = re.sub(r"([\\*?\[\]!#])", r"\\\1", path)
     escaped = literal.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"/{escaped}"'
+    return f'"/{_CONTROL.sub(_as_octal, escaped)}"'
+
+
+def _with_its_end(patch: str) -> str:
+    """Return a patch as git ends it, where who wrote it down has taken blank lines off."""
+    last = patch.rpartition("\ndiff --git ")[2]
+    end = "\n\n" if "\nGIT binary patch\n" in last else "\n"
+    return patch if patch.endswith(end) else patch.removesuffix("\n") + end
+
+
+def _as_octal(found: re.Match[str]) -> str:
+    return f"\\{ord(found[0]):03o}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
-from xml.etree import ElementTree
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import ParseError, XMLParser
 
 from pydantic import Field
 
 from ...data_types import Frozen
+from ...text import one_line
 from ...workspace.names import is_within
 from ..base import Diagnostic
 
@@ -18,6 +18,7 @@ __all__ = ["CheckOutcome", "TestOutcome", "read_report", "regressions"]
 _Result = Literal["passed", "failed", "skipped"]
 _MOST_BYTES = 16 << 20
 _NAMED = 20
+_NAME = 300
 _PRINTED = 1_500
 
 
@@ -49,29 +50,58 @@ def read_report(data: bytes) -> dict[str, TestOutcome]:
 
     A test that ended twice counts as it ended worst.
     """
-    if not data or len(data) > _MOST_BYTES or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+    if not data or len(data) > _MOST_BYTES:
         return {}
+    cases = _Cases()
+    parser = XMLParser(target=cases)  # noqa: S314 - bounded, and without a DTD
     try:
-        root = ElementTree.fromstring(data)  # noqa: S314 - bounded, and without a DTD
+        # As a text, so that what it says of its encoding can't hide a DTD.
+        text = data.decode()
+        if "<!DOCTYPE" in text:
+            return {}
+        parser.feed(text)
+        parser.close()
     except (ParseError, ValueError):
         return {}
-    found: dict[str, TestOutcome] = {}
-    for case in root.iter("testcase"):
-        name = f"{case.get('classname', '')}::{case.get('name', '')}"
-        outcome = TestOutcome(result=_result(case), file=case.get("file") or "")
-        if name not in found or _BADNESS[outcome.result] > _BADNESS[found[name].result]:
-            found[name] = outcome
-    return found
+    return cases.found
 
 
 _BADNESS: Mapping[_Result, int] = {"passed": 0, "skipped": 1, "failed": 2}
+_RESULTS: Mapping[str, _Result] = {"failure": "failed", "error": "failed", "skipped": "skipped"}
 
 
-def _result(case: ElementTree.Element) -> _Result:
-    kinds = {child.tag for child in case}
-    if kinds & {"failure", "error"}:
-        return "failed"
-    return "skipped" if "skipped" in kinds else "passed"
+class _Cases:
+    """Takes the parts of a report one after another; none is kept but what is found."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, TestOutcome] = {}
+        self._depth = 0
+        self._case: tuple[int, str, str] | None = None
+        self._result: _Result = "passed"
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._case is None:
+            if tag == "testcase":
+                name = f"{attributes.get('classname', '')}::{attributes.get('name', '')}"
+                self._case = self._depth, name, attributes.get("file", "")
+                self._result = "passed"
+        elif self._depth == self._case[0] + 1:
+            result = _RESULTS.get(tag, "passed")
+            self._result = max(self._result, result, key=lambda each: _BADNESS[each])
+
+    def end(self, _tag: str) -> None:
+        if self._case is not None and self._depth == self._case[0]:
+            _, name, file = self._case
+            outcome = TestOutcome(result=self._result, file=file)
+            known = self.found.get(name)
+            if known is None or _BADNESS[outcome.result] > _BADNESS[known.result]:
+                self.found[name] = outcome
+            self._case = None
+        self._depth -= 1
+
+    def close(self) -> None:
+        """Nothing is left to be done."""
 
 
 def regressions(
@@ -87,14 +117,14 @@ def regressions(
     """
     moved = {_tail(name) for name in _passed_now(before, after)}
     found = [
-        f"{name}: it passed before, and now {_now(after.tests.get(name))}"
+        f"{one_line(name, _NAME)}: it passed before, and now {_now(after.tests.get(name))}"
         for name, old in before.tests.items()
         if old.result == "passed"
         and not _is_kept(after.tests.get(name), old, may_change)
         and not (name not in after.tests and _tail(name) in moved)
     ]
     found += [
-        f"{name}: this new test fails"
+        f"{one_line(name, _NAME)}: this new test fails"
         for name, new in after.tests.items()
         if new.result == "failed" and name not in before.tests
     ]

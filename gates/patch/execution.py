@@ -119,10 +119,27 @@ async def execute(
         ("python", "-P", "-s", "-S", "-B", "guest.py"),
         {"guest.py": _GUEST.read_bytes(), "job.json": json.dumps(job).encode()},
         keep=(_RESULT,),
+        keep_bytes=_most_bytes(len(commands), characters, reports=reports, changes=changes),
         shows={_SHOWN: str(files), **shown.shows},
         links={place: "/sandbox/tree"},
     )
-    return _executed(await run(program, limits), limits, len(commands), changes=changes)
+    done = _executed(await run(program, limits), limits, len(commands), changes=changes)
+    return replace(
+        done,
+        results=tuple(_bounded(result, characters) for result in done.results),
+        reports=done.reports if reports else (b"",) * len(done.results),
+    )
+
+
+def _most_bytes(commands: int, characters: int, *, reports: bool, changes: bool) -> int:
+    """Return how many bytes a result may have: the commands may have written it themselves."""
+    of_each = 12 * characters + _REPORT_BYTES * reports
+    return 8 * _MIB + commands * of_each + _FILE_BYTES * changes
+
+
+def _bounded(result: CommandResult, characters: int) -> CommandResult:
+    most = characters + len("\n[…]\n")
+    return result.model_copy(update={"output": result.output[:most]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +200,20 @@ def _base_of(prefix: Path) -> Path | None:
 def _executed(
     result: ProgramResult, limits: SandboxLimits, count: int, *, changes: bool
 ) -> Executed:
-    if result.exceeded is not None or _RESULT not in result.files:
+    # An empty one was begun on a full disk.
+    if result.exceeded is not None or not result.files.get(_RESULT):
         return Executed(ended=_why(result, limits))
     try:
         header, blobs = unpack_from(io.BytesIO(result.files[_RESULT]).read)
         found = _Found.model_validate(header)
     except (*_MALFORMED, ValidationError):
         return Executed(ended="What they left can't be read.")
-    if len(found.results) != count or len(blobs) != count + len(found.changed):
+    known = len(found.changed), len(found.gone), len(found.refused)
+    if (
+        len(found.results) != count
+        or len(blobs) != count + len(found.changed)
+        or any(size > _MOST_FILES + 2 for size in known)
+    ):
         return Executed(ended="What they left can't be read.")
     written: dict[str, FileData | None] = dict.fromkeys(found.gone)
     refused = dict(found.refused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from ...errors import Category
 from ...plan.output import OutputKind
@@ -94,8 +95,7 @@ def _content_problem(repository: Repository, entry: Entry) -> str:
     data = repository.data(entry)
     if entry.kind == "link":
         target = data.decode("utf-8", "replace")
-        depth = entry.path.count("/")
-        leads_out = target.startswith("/") or _climbs(target, depth)
+        leads_out = _leads_out(target, entry.path.count("/"))
         return f"a link that leads out of the workspace, to {target[:100]}" if leads_out else ""
     if len(data) > LARGEST_FILE:
         return f"it has over {LARGEST_FILE:,} bytes"
@@ -106,12 +106,14 @@ def _content_problem(repository: Repository, entry: Entry) -> str:
     return f"a binary file of over {_BINARY_BYTES:,} bytes" if len(data) > _BINARY_BYTES else ""
 
 
-def _climbs(target: str, depth: int) -> bool:
-    for part in target.split("/"):
-        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
-        if depth < 0:
-            return True
-    return False
+def _leads_out(target: str, depth: int) -> bool:
+    """Whether a link so far below the workspace may lead out of it.
+
+    Behind a name, which may be a link itself, nobody knows what `..` leads to.
+    """
+    parts = [part for part in target.split("/") if part not in ("", ".")]
+    ups = len(parts) - len([*dropwhile(lambda part: part == "..", parts)])
+    return target.startswith("/") or ups > depth or ".." in parts[ups:]
 
 
 @dataclass(frozen=True)
@@ -289,7 +291,12 @@ async def _check_with_tool(use: ToolUse, subject: Subject) -> Finding:
         said = f"{tool.name} ends with {after.exit_code}: {after.output[-_SAID:].strip()}"
         return fault(Category.FORMAT, said)
     folder = patch.place.folder
-    found = new_findings(findings_of(before.output, folder), findings_of(after.output, folder))
+    findings = findings_of(after.output, folder)
+    if after.exit_code and not findings:
+        # Another version may say it in words that nobody knows here: that is no pass.
+        said = after.output[-_SAID:].strip()
+        return _skipped(f"{tool.name} says nothing that can be read: {said}")
+    found = new_findings(findings_of(before.output, folder), findings)
     return fault(Category.CODE, *found) if found else Finding(status="passed")
 
 

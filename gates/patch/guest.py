@@ -10,11 +10,13 @@ import filecmp
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from contextlib import suppress
+from typing import Any, BinaryIO
 
 _TREE = "/sandbox/tree"
 _RESULT = "result"
@@ -60,20 +62,37 @@ def _called(command: str, place: str, report: str, job: dict[str, Any]) -> dict[
         # Project settings come first, and what the command itself names comes last.
         options = f"--junitxml={report} -o junit_family=xunit1"
         environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} {options}".strip()
-    done = subprocess.run(  # noqa: S603 - in the sandbox
-        ["/bin/sh", "-c", command],
-        cwd=place,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    most = job["characters"]
-    printed = done.stdout.decode("utf-8", "replace")
-    if len(printed) > most:
-        printed = f"{printed[: most // 4]}\n[…]\n{printed[-(most - most // 4) :]}"
-    return {"exit_code": done.returncode, "output": printed}
+    # Not a pipe: what a command leaves running holds it open, and it may print more than fits here.
+    with open(f"{report}.printed", "w+b") as printed:
+        process = subprocess.Popen(  # noqa: S603 - in the sandbox
+            ["/bin/sh", "-c", command],
+            cwd=place,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        exit_code = process.wait()
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return {"exit_code": exit_code, "output": _ends(printed, job["characters"])}
+
+
+def _ends(printed: BinaryIO, most: int) -> str:
+    """Return what was printed, without the middle of a long text."""
+    size = printed.seek(0, os.SEEK_END)
+    printed.seek(0)
+    if size <= 4 * most:
+        text = printed.read().decode("utf-8", "replace")
+        if len(text) <= most:
+            return text
+        first, last = text[: most // 4], text[-(most - most // 4) :]
+    else:
+        first = printed.read(most).decode("utf-8", "replace")[: most // 4]
+        printed.seek(-4 * most, os.SEEK_END)
+        last = printed.read().decode("utf-8", "replace")[-(most - most // 4) :]
+    return f"{first}\n[…]\n{last}"
 
 
 def _read(path: str, most: int) -> bytes:
@@ -98,20 +117,31 @@ def _changes(source: str, tree: str, job: dict[str, Any]) -> tuple[dict[str, Any
             continue
         if old is not None and _same(source, tree, path, old, now):
             continue
-        if not stat.S_ISREG(now.st_mode):
-            refused[path] = "it is a link, or no plain file"
+        if problem := _problem_of(os.path.join(tree, path), now, room):
+            refused[path if _is_utf8(path) else ascii(path)] = problem
         elif len(changed) == job["files"]:
             refused[path] = f"more than {job['files']} files are changed"
-        elif now.st_size > room:
-            refused[path] = "there is no room for it"
         else:
             blobs.append(_read(os.path.join(tree, path), room))
             changed[path] = bool(now.st_mode & stat.S_IXUSR)
             room -= len(blobs[-1])
         if len(refused) > job["files"]:
             break
-    gone = [path for path in before if path not in after][: job["files"]]
-    return {"changed": changed, "gone": gone, "refused": refused}, blobs
+    gone = [path for path in before if path not in after and _is_utf8(path)]
+    if len(gone) > job["files"]:
+        refused[gone[job["files"]]] = f"more than {job['files']} files are gone"
+    return {"changed": changed, "gone": gone[: job["files"]], "refused": refused}, blobs
+
+
+def _problem_of(path: str, now: os.stat_result, room: int) -> str:
+    """Say why a file that is new or other than before can't be handed back; "" if it can."""
+    if not _is_utf8(path):
+        return "its name is no UTF-8"
+    if not stat.S_ISREG(now.st_mode):
+        return "it is a link, or no plain file"
+    if now.st_size > room:
+        return "there is no room for it"
+    return "" if os.access(path, os.R_OK) else "it can't be read"
 
 
 def _same(source: str, tree: str, path: str, old: os.stat_result, new: os.stat_result) -> bool:
@@ -119,11 +149,17 @@ def _same(source: str, tree: str, path: str, old: os.stat_result, new: os.stat_r
         return False
     if stat.S_ISLNK(old.st_mode):
         return os.readlink(os.path.join(source, path)) == os.readlink(os.path.join(tree, path))
-    same_mode = (old.st_mode ^ new.st_mode) & stat.S_IXUSR == 0
-    if same_mode and (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns):
-        return True
-    names = os.path.join(source, path), os.path.join(tree, path)
-    return same_mode and old.st_size == new.st_size and filecmp.cmp(*names, shallow=False)
+    if (old.st_mode ^ new.st_mode) & stat.S_IXUSR or old.st_size != new.st_size:
+        return False
+    # Whatever the times of the files say: a command can set them.
+    try:
+        return filecmp.cmp(os.path.join(source, path), os.path.join(tree, path), shallow=False)
+    except OSError:
+        return False
+
+
+def _is_utf8(path: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in path)
 
 
 def _files(folder: str, below: str) -> Iterator[tuple[str, os.stat_result]]:

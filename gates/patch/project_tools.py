@@ -31,9 +31,10 @@ _LINE = re.compile(
     r"(?P<what>[^\n]{1,2000})"
 )
 _UNFORMATTED = re.compile(
-    r"(?:Would reformat: |would reformat )(?P<path>[^\n]{1,1000})"
+    r"(?:Would reformat: |would reformat |error: cannot format )(?P<path>[^:\n]{1,1000})"
     r"|[ \t]{0,8}--> (?P<shown>[^:\n]{1,1000}):\d{1,9}:\d{1,9}"
 )
+_UNPARSED = "error: Failed to parse "
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,18 @@ class ProjectTool:
 
     def command(self, paths: Sequence[str]) -> str:
         """Return its call for a shell."""
-        return shlex.join([*self.words, "--", *paths])
+        # Not all tools know `--`, and no path that begins so is taken for an option.
+        return shlex.join([*self.words, *(f"./{path}" for path in paths)])
 
 
-_RUFF_FORMAT = ProjectTool("ruff", ("ruff", "format", "--check", "--no-cache", "--force-exclude"))
+_RUFF_FORMAT = ProjectTool(
+    "ruff",
+    # Versions that know it say so in lines as `ruff check` does; for others it is no option.
+    (
+        *("env", "RUFF_OUTPUT_FORMAT=concise"),
+        *("ruff", "format", "--check", "--no-cache", "--force-exclude"),
+    ),
+)
 _BLACK = ProjectTool("black", ("black", "--check", "--force-exclude", "^$"))
 _RUFF = ProjectTool(
     "ruff",
@@ -96,7 +105,8 @@ def _tables(data: bytes) -> set[str]:
 def findings_of(printed: str, place: str) -> list[tuple[str, int, str]]:
     """Return what a tool printed as path, line and words, without the folder that it ran in."""
     found: list[tuple[str, int, str]] = []
-    for line in printed.splitlines():
+    for said in printed.splitlines():
+        line = said.removeprefix(_UNPARSED)
         if match := _UNFORMATTED.match(line):
             path = _below(match["path"] or match["shown"], place)
             found.append((path, 0, "it is not formatted"))

@@ -236,7 +236,8 @@ class SandboxLimits:
 class Program:
     """A command and the files it needs, by their path in the work folder, where it starts.
 
-    `argv[0] == "python"` is this interpreter. `keep` names files of the work folder to hand back.
+    `argv[0] == "python"` is this interpreter. `keep` names files of the work folder to hand back,
+    of `keep_bytes` together, or of `disk_bytes` where that is None.
     `shows` are folders of this machine that it may read, by the paths that it sees them under, and
     `links` are links of its own, by their paths; neither is there without namespaces.
     """
@@ -245,6 +246,7 @@ class Program:
     files: Mapping[str, bytes] = field(default_factory=lambda: _NOTHING)
     stdin: bytes = b""
     keep: tuple[str, ...] = ()
+    keep_bytes: int | None = None
     shows: Mapping[str, str] = field(default_factory=lambda: _NO_PATHS)
     links: Mapping[str, str] = field(default_factory=lambda: _NO_PATHS)
 
@@ -255,7 +257,7 @@ class ProgramResult:
 
     `exceeded` is the limit that was its end. Output is UTF-8 with replacements and may hold control
     characters. `files` lacks those of `keep` that are not regular files or don't fit into
-    `disk_bytes` together, and is empty where a limit was the end. `kind` is the backend that
+    `keep_bytes` together, and is empty where a limit was the end. `kind` is the backend that
     isolated it.
     """
 

@@ -174,6 +174,7 @@ def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, wo
         filter="" if loose else filter_for().hex(),
         files=list(program.files),
         keep=list(program.keep),
+        keep_bytes=limits.disk_bytes if program.keep_bytes is None else program.keep_bytes,
         bubblewrap=backend.bubblewrap,
         python=python,
         nice=0,

@@ -56,7 +56,7 @@ def _live(config: Config, blobs: list[bytes], outer: socket.socket) -> bytes:
         os.close(handle)
     status, cpu_s = _outlive(program, endings, outer)
     duration = time.monotonic() - started
-    collected = _collect(config["keep"], config["disk_bytes"])
+    collected = _collect(config["keep"], config["keep_bytes"])
     header = {"status": status, "cpu_s": cpu_s, "duration_s": duration, "files": list(collected)}
     return pack(header, list(collected.values()))
 

@@ -69,6 +69,7 @@ class Config(TypedDict):
     filter: str
     files: list[str]
     keep: list[str]
+    keep_bytes: int
     bubblewrap: str
     python: str
     nice: int
