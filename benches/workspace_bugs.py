@@ -65,7 +65,7 @@ BUGS = (
     Bug("toolz/dicttoolz.py", "        if predicate(v):", "        if not predicate(v):"),
     Bug("toolz/dicttoolz.py", "reduce(operator.getitem, keys, coll)", "coll[keys[0]]"),
     Bug("toolz/itertoolz.py", "islice(seq, 0, None, n)", "islice(seq, 1, None, n)"),
-    Bug("toolz/itertoolz.py", "return itertools.islice(seq, n)\n", "return iter(seq)\n"),
+    Bug("toolz/itertoolz.py", "return itertools.islice(seq, n, None)", "return iter(seq)"),
     Bug("toolz/itertoolz.py", "return tail(1, seq)[0]", "return tail(2, seq)[0]"),
     Bug("toolz/functoolz.py", "    return func(b, a)\n", "    return func(a, b)\n"),
     Bug("toolz/functoolz.py", "    return compose(not_, func)\n", "    return compose(func)\n"),

@@ -241,22 +241,14 @@ class SwarmOptions(CallBounds):
         default=None,
         min_length=1,
         description="Folder that steps may read, and change by patches: a git repository, or any "
-<<<<<<< HEAD
-        "folder. It is copied when the run begins, and never written.",
-        exclude_if=lambda value: value is None,
-    )
-    checks: tuple[str, ...] = Field(
-        default=(),
-        description="Commands that a patch of the workspace has to pass as they pass without it.",
-        exclude_if=lambda value: not value,
-=======
         "folder. It is copied when the run begins, and `apply` alone writes to it.",
+        exclude_if=lambda value: value is None,
     )
     checks: tuple[str, ...] = Field(
         default=(),
         description="Command that a patch of the workspace has to pass as it passes without it, "
         "such as 'pytest -q'; repeatable.",
->>>>>>> out
+        exclude_if=lambda value: not value,
     )
     python: str | None = Field(
         default=None,
