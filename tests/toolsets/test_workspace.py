@@ -72,11 +72,11 @@ def patch(shop: RunWorkspace) -> str:
 
 
 @pytest.mark.parametrize("changes", [True, False])
-def test_who_makes_no_patch_only_reads(shop: RunWorkspace, changes: bool) -> None:
+def test_who_makes_no_patch_reads_and_runs_commands(shop: RunWorkspace, changes: bool) -> None:
     source = WorkspaceSource(str(shop.user_folder))
     tools = asyncio.run(listed_tools(source, shop.use(changes=changes), 10))
     reading = {"list", "search", "read"}
-    assert set(tools) == (reading | {"edit", "write", "delete", "run"} if changes else reading)
+    assert set(tools) == reading | ({"edit", "write", "delete", "run"} if changes else {"run"})
     assert all(is_idempotent(tool) and not is_acting(tool) for tool in tools.values())
     assert {name for name, tool in tools.items() if tool.sequential} == set(tools) - reading
 
