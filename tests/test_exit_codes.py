@@ -16,6 +16,7 @@ USAGE = {
     "AnsweredError",
     "ToolsetError",
     "InputError",
+    "WorkspaceError",
     "PlanError",
     "RunNotFoundError",
     "RunDamagedError",

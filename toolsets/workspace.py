@@ -20,7 +20,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from ..data_types import Frozen
 from ..errors import InputError, RunDamagedError
-from ..gates.patch.execution import execute, within
+from ..gates.patch.execution import execute, files_of, within
 from ..plan.output import WORKSPACE
 from ..store.workspace import open_workspace
 from ..text import clean
@@ -193,7 +193,7 @@ class _Tools:
         """Run a command over the files, and take what it changed."""
         place = self._copy().place
         limits = within(min(_LONGEST_S, max(1.0, self.seconds - _AROUND_S)))
-        with repository.checked_out(tree) as files:
+        async with files_of(repository, tree) as files:
             done = await execute(
                 files,
                 [command],

@@ -71,6 +71,7 @@ class Git:
 
     folder: Path
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    seconds: float = SECONDS
 
     def __call__(
         self,
@@ -89,7 +90,7 @@ class Git:
 
         Raises:
             GitFailedError: Git says no.
-            WorkspaceError: There is no git, or it takes longer than `SECONDS`.
+            WorkspaceError: There is no git, or it takes longer than `seconds`.
         """
         git_version()
         options = [part for item in {**_OWN, **self.settings}.items() for part in _option(*item)]
@@ -99,7 +100,8 @@ class Git:
         if work is not None:
             places["GIT_WORK_TREE"] = str(work)
         where = str(work or self.folder)
-        return _call(["git", *options, *arguments], stdin, {**places, **(environment or {})}, where)
+        whole = {**places, **(environment or {})}
+        return _call(["git", *options, *arguments], stdin, whole, where, self.seconds)
 
 
 def read_only(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
@@ -126,7 +128,11 @@ def _option(name: str, value: str) -> tuple[str, str]:
 
 
 def _call(
-    command: list[str], stdin: bytes, environment: Mapping[str, str | None], where: str
+    command: list[str],
+    stdin: bytes,
+    environment: Mapping[str, str | None],
+    where: str,
+    seconds: float = SECONDS,
 ) -> bytes:
     whole = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -147,15 +153,15 @@ def _call(
             capture_output=True,
             env=given,
             cwd=where,
-            timeout=SECONDS,
+            timeout=seconds,
             # What is checked out is read by the sandbox's user; the folder around it is closed.
             umask=0o022,
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise WorkspaceError(
-            f"git {_name(command)} took more than {SECONDS:g} s.",
-            "Name a smaller folder as the workspace.",
+            f"git {_name(command)} took more than {seconds:g} s.",
+            "Ask for less, or name a smaller folder as the workspace.",
         ) from None
     except OSError as error:
         raise WorkspaceError(f"git can't be started: {error}.", _INSTALL) from None

@@ -55,6 +55,8 @@ _NAMES = ("utf-8", "surrogateescape")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _making = Lock()
 _readers: defaultdict[Path, int] = defaultdict(int)
+_SEARCH_S = 20.0
+"""What a search may take: some expressions take for ever."""
 _WHO = {"NAME": "Prefect Swarm", "EMAIL": "swarm@localhost"}
 
 
@@ -258,7 +260,8 @@ class Repository:
         kind = "-F" if literal else "-E"
         options = ("-n", "-z", "-I", "--no-color", "--full-name", f"-m{most}", kind, "-e", pattern)
         try:
-            printed = self.git("grep", *options, tree, "--", *paths)
+            git = Git(self.folder / "git", seconds=_SEARCH_S)
+            printed = git("grep", *options, tree, "--", *paths)
         except GitFailedError as error:
             if error.status == 1:  # Nothing is found.
                 return []

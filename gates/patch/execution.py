@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,12 +16,20 @@ from pydantic import Field, ValidationError
 
 from ...data_types import Frozen
 from ...errors import InputError
-from ...workspace.repository import LARGEST_FILE, FileData
+from ...workspace.repository import LARGEST_FILE, FileData, Repository
 from ..sandbox import Program, ProgramResult, SandboxLimits, run
 from ..sandbox.confinement import collect_visible_files, environment, is_covered
 from ..sandbox.launcher.wire import unpack_from
 
-__all__ = ["LIMITS", "CommandResult", "Executed", "execute", "interpreter_problem", "within"]
+__all__ = [
+    "LIMITS",
+    "CommandResult",
+    "Executed",
+    "execute",
+    "files_of",
+    "interpreter_problem",
+    "within",
+]
 
 _MIB = 1 << 20
 LIMITS = SandboxLimits(
@@ -140,6 +150,17 @@ def _most_bytes(commands: int, characters: int, *, reports: bool, changes: bool)
 def _bounded(result: CommandResult, characters: int) -> CommandResult:
     most = characters + len("\n[…]\n")
     return result.model_copy(update={"output": result.output[:most]})
+
+
+@asynccontextmanager
+async def files_of(repository: Repository, tree: str) -> AsyncGenerator[Path]:
+    """Give a folder with a tree's files, which is made and removed beside the event loop."""
+    folder = repository.checked_out(tree)
+    files = await asyncio.to_thread(folder.__enter__)
+    try:
+        yield files
+    finally:
+        await asyncio.to_thread(folder.__exit__, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ...workspace.place import Workplace
 from ...workspace.repository import FileChange, Repository, folder_of
 from ..base import Subject
 from .check_report import CheckOutcome, read_report
-from .execution import LIMITS, CommandResult, execute
+from .execution import LIMITS, CommandResult, execute, files_of
 
 __all__ = ["JudgedPatch", "checked", "judged", "place_of", "run_tool_over"]
 
@@ -103,7 +103,7 @@ def _store(file: Path, found: tuple[CheckOutcome, ...]) -> None:
 async def _run_checks(
     repository: Repository, place: Workplace, tree: str
 ) -> tuple[CheckOutcome, ...]:
-    with repository.checked_out(tree) as files:
+    async with files_of(repository, tree) as files:
         done = await execute(
             files, place.checks, place=place.folder, python=place.python, reports=True
         )
@@ -130,7 +130,7 @@ async def run_tool_over(
         GateError: The sandbox ended them.
         SandboxError: The sandbox can't be made.
     """
-    with repository.checked_out(tree) as files:
+    async with files_of(repository, tree) as files:
         done = await execute(
             files,
             commands,

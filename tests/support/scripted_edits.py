@@ -10,10 +10,8 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
-    RetryPromptPart,
     TextPart,
     ToolCallPart,
-    ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -36,13 +34,13 @@ def prompt_in(messages: Sequence[ModelMessage]) -> str:
 
 
 def results_in(messages: Sequence[ModelMessage]) -> list[str]:
-    """Return what its calls came to."""
+    """Return what its calls came to, those of tools that it doesn't have among them."""
     return [
-        str(part.content)
+        str(getattr(part, "content", ""))
         for message in messages
         if isinstance(message, ModelRequest)
         for part in message.parts
-        if isinstance(part, ToolReturnPart | RetryPromptPart)
+        if part.part_kind in ("tool-return", "retry-prompt")
     ]
 
 

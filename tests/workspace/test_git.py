@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from git_folders import as_it_lies, committed, contents, git, made, tree_with, write_files
 from prefect_swarm.errors import WorkspaceError
-from prefect_swarm.workspace import git as calls
 from prefect_swarm.workspace.base import record_base
 from prefect_swarm.workspace.git import Git, GitFailedError, git_version, read_only
 
@@ -67,13 +66,11 @@ def test_a_new_enough_git_is_taken(
     assert git_version() == version
 
 
-def test_a_call_that_takes_too_long_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_call_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     repository = made(tmp_path / "run")
-    monkeypatch.setattr(calls, "SECONDS", 0.0)
+    git = Git(repository.git.folder, seconds=0.0)
     with pytest.raises(WorkspaceError, match="git mktree took more than 0 s"):
-        repository.git("mktree")
+        git("mktree")
 
 
 def test_what_git_refuses_is_told_with_its_words(tmp_path: Path) -> None:
