@@ -29,9 +29,10 @@ from ..tasks.context import task_context
 from ..tasks.failure_router import Bounds, route
 from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.request import SubagentRequest
+from ..workspace.repository import PatchError
 from .candidate import Candidate, Candidates, Inspections
 from .collect import collect_candidate
-from .context import RunContext, needs_of_records, save_step
+from .context import RunContext, save_step
 from .control import wait_events
 from .memory import Memories
 from .plan_changes import Replacements
@@ -149,7 +150,7 @@ class Attempts:
             self.context.ledger.take_over(request)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
         if self.context.workplace_of(record.step) is not None:
-            await self._find_start(record)
+            await self._find_start(record, launch.attempt)
         best_of = record.step.best_of if decision is None else None
         judge = best_of.judge if best_of else None
         number = decision.samples if decision else best_of.samples if best_of else 1
@@ -189,17 +190,14 @@ class Attempts:
             return made
         return await self._candidates.choose(judge, fitting, made, f"attempt {launch.attempt}")
 
-    async def _find_start(self, record: StepState) -> None:
-        """Find the commit of the workspace that a step starts from.
+    async def _find_start(self, record: StepState, attempt: int) -> None:
+        """Find the commit of the workspace that an attempt starts from.
 
         Raises:
             PatchConflictError: The patches that it needs conflict.
         """
         if (workspace := self.context.workspace) is not None:
-            await workspace.prepare(record.id, self._needs())
-
-    def _needs(self) -> dict[str, tuple[str, ...]]:
-        return needs_of_records(self.context.records.values())
+            await workspace.prepare(record.id, attempt, self.context.records)
 
     async def settle_prestarted(self, done: Collection[str]) -> None:
         """Withdraw what was asked ahead of the plan and isn't a first request of its steps.
@@ -269,7 +267,7 @@ class Attempts:
     async def _judge(
         self, record: StepState, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
-        best = await self._taken(record, candidates[0])
+        best = await self._taken(record, launch.attempt, candidates[0])
         candidates = [best, *candidates[1:]]
         times = self._times[launch.step, launch.attempt]
         attempt = _attempt(record, launch, candidates, times)
@@ -290,16 +288,20 @@ class Attempts:
         is_skip = decision.action == "SKIP" or (final is not None and record.step.optional)
         return AttemptFinished(launch.step, "skipped" if is_skip else "failed")
 
-    async def _taken(self, record: StepState, best: Candidate) -> Candidate:
+    async def _taken(self, record: StepState, attempt: int, best: Candidate) -> Candidate:
         """Take a patch among those of the run; it comes back as a failure where it conflicts."""
         workspace = self.context.workspace
         if workspace is None or best.category is not None or record.step.output.kind != "patch":
             return best
-        why = await workspace.take(record, self._needs(), best.artifact)
+        try:
+            why = await workspace.take(record, attempt, self.context.records, best.artifact)
+            category = Category.CONFLICT
+        except PatchError as error:
+            why, category = str(error), Category.FORMAT
         if not why:
             return best
         failed = best.result.model_copy(
-            update={"text": best.artifact, "category": Category.CONFLICT, "error": why}
+            update={"text": best.artifact, "category": category, "error": why}
         )
         return replace(best, result=failed)
 

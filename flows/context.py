@@ -27,12 +27,12 @@ from .control import RunControl
 from .followed import FollowedSteps
 from .options import SwarmOptions
 from .prestart import PrestartedRequests
+from .step_needs import needs_of_records
 from .workspace import Workspace
 
 __all__ = [
     "RunContext",
     "frontier",
-    "needs_of_records",
     "planned_steps",
     "save_step",
     "save_step_aside",
@@ -75,30 +75,6 @@ def _done(record: StepState, records: Mapping[str, StepState]) -> Iterator[StepS
     elif record.step.for_each is not None:
         for member in record.members:
             yield from _done(records[member], records)
-
-
-def needs_of_records(records: Iterable[StepState]) -> dict[str, tuple[str, ...]]:
-    """Return which steps each step could not begin before, by its id.
-
-    What needs a step with members needs them; a member needs what its step waited for.
-    """
-    known = {record.id: record for record in records}
-
-    def ends_of(name: str) -> Iterator[str]:
-        record = known.get(name)
-        if record is None or not record.members:
-            yield name
-        else:
-            for member in record.members:
-                yield from ends_of(member)
-
-    def needs(record: StepState) -> Iterator[str]:
-        for name in (*record.step.upstream, *record.step.waits_for):
-            yield from ends_of(name)
-        if record.parent in known:
-            yield from needs(known[record.parent])
-
-    return {name: tuple(dict.fromkeys(needs(record))) for name, record in known.items()}
 
 
 def step_results(records: Sequence[StepState]) -> tuple[StepState, ...]:

@@ -46,7 +46,6 @@ from .cluster.executor import executor_of_run
 from .context import (
     RunContext,
     frontier,
-    needs_of_records,
     planned_steps,
     save_step,
     step_results,
@@ -78,6 +77,7 @@ from .preflight import (
 )
 from .prestart import PrestartedRequests, accounted
 from .run_inputs import stored_inputs
+from .step_needs import needs_of_records
 from .stored_plan import (
     StoredPlanning,
     StoredRecall,
@@ -403,6 +403,7 @@ class Run:
     async def _whole_patch(self, workspace: Workspace) -> RunAnswer | None:
         """Return all patches as one, held against the checks as a whole; None without any."""
         with self._ending.noted("answer"):
+            await workspace.take_left(self.context.records)
             patch = await workspace.whole_patch()
             return RunAnswer(patch, trouble=await workspace.problem_of(patch)) if patch else None
 

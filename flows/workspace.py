@@ -37,6 +37,7 @@ from ..workspace.base import outline, record_base
 from ..workspace.place import Workplace
 from ..workspace.repository import Repository, folder_of
 from .options import SwarmOptions
+from .step_needs import needs_of_records
 from .workspace_options import check_workspace
 
 __all__ = ["Workspace", "needed_patches", "open_run_workspace"]
@@ -114,17 +115,20 @@ class Workspace:
         """The repository, made again where this machine doesn't have it."""
         return open_workspace(self.run)
 
-    async def prepare(self, step: str, needs: Mapping[str, Sequence[str]]) -> None:
-        """Find what a step starts from: the base with the patches that it needs.
+    async def prepare(self, step: str, attempt: int, records: Mapping[str, StepState]) -> None:
+        """Find what an attempt starts from: the base with the patches that its step needs.
 
         Raises:
             PatchConflictError: Those don't fit together.
+            PatchError: One that an earlier run had taken doesn't fit the files of this one.
         """
+        needs = needs_of_records(records.values())
         async with self._lock:
-            self.starts[step] = await asyncio.to_thread(self._start, step, needs)
+            await asyncio.to_thread(self._take_left, records, needs)
+            self.starts[step] = await asyncio.to_thread(self._start, step, attempt, needs)
 
-    def _start(self, step: str, needs: Mapping[str, Sequence[str]]) -> str:
-        onto = self._onto(step, needs)
+    def _start(self, step: str, attempt: int, needs: Mapping[str, Sequence[str]]) -> str:
+        onto = self._onto(step, attempt, needs)
         merged = merge_all(self.repository, onto, self.state.base.at)
         if merged.conflicts:
             raise PatchConflictError(
@@ -133,24 +137,55 @@ class Workspace:
             )
         return merged.commit
 
-    def _onto(self, step: str, needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        if own := self.state.onto.get(step):
+    def _onto(self, step: str, attempt: int, needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        if own := self.state.onto_of(step, attempt):
             return own
         known = {each.step: each.commit for each in self.state.taken}
         names = needed_patches(step, needs, known)
         return (self.state.base.commit, *(known[name] for name in names))
 
-    async def take(self, record: StepState, needs: Mapping[str, Sequence[str]], patch: str) -> str:
+    async def take(
+        self, record: StepState, attempt: int, records: Mapping[str, StepState], patch: str
+    ) -> str:
         """Take a step's patch; return why it conflicts with those before it, "" if it doesn't.
 
         Where it does, the step's next attempt starts on top of them.
+
+        Raises:
+            PatchError: It can't be applied: no gate has looked at it.
+        """
+        needs = needs_of_records(records.values())
+        async with self._lock:
+            return await asyncio.to_thread(self._take, record, attempt, needs, patch)
+
+    async def take_left(self, records: Mapping[str, StepState]) -> None:
+        """Take the patches that an earlier run has made, whose steps this one has from there.
+
+        Raises:
+            PatchError: One doesn't fit the files of this run.
         """
         async with self._lock:
-            return await asyncio.to_thread(self._take, record, needs, patch)
+            needs = needs_of_records(records.values())
+            await asyncio.to_thread(self._take_left, records, needs)
 
-    def _take(self, record: StepState, needs: Mapping[str, Sequence[str]], patch: str) -> str:
+    def _take_left(
+        self, records: Mapping[str, StepState], needs: Mapping[str, Sequence[str]]
+    ) -> None:
+        for record in records.values():
+            step = record.step
+            is_own = not (record.members or step.plan or step.for_each or step.repeat)
+            if not is_own or step.output.kind != "patch" or record.status != "succeeded":
+                continue
+            if record.output is None or self.state.taken_of(record.id) is not None:
+                continue
+            if why := self._take(record, 1, needs, record.output.text):
+                raise PatchConflictError(f"{record.id} of the run that this goes on from: {why}")
+
+    def _take(
+        self, record: StepState, attempt: int, needs: Mapping[str, Sequence[str]], patch: str
+    ) -> str:
         repository, state, step = self.repository, self.state, record.id
-        onto = self._onto(step, needs)
+        onto = self._onto(step, attempt, needs)
         start = merge_all(repository, onto, state.base.at).commit
         taken = TakenPatch(
             step=step,
@@ -168,8 +203,7 @@ class Workspace:
         merged = repository.merged(state.whole, commit, state.base.at)
         if merged.conflicts:
             others = _authors(repository, state, merged.conflicts)
-            changed = {**state.onto, step: (state.whole,)}
-            self.state = state.model_copy(update={"onto": changed})
+            self.state = state.with_onto(step, attempt + 1)
             store_state(self.run, self.state)
             return (
                 f"The patch conflicts with {others} in {_named(merged.conflicts)}. The files now "

@@ -62,18 +62,28 @@ class WorkspaceState(Frozen):
     Attributes:
         pack: The blob that has the base.
         taken: The patches that were taken, in their order.
-        onto: What steps start from that begin anew on top of others, by their ids.
+        onto: What steps start from that conflicted, by their ids and the first such attempt.
     """
 
     base: WorkspaceBase
     pack: str
     taken: tuple[TakenPatch, ...] = ()
-    onto: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    onto: dict[str, dict[int, tuple[str, ...]]] = Field(default_factory=dict)
 
     @property
     def whole(self) -> str:
         """The commit with all that was taken."""
         return self.taken[-1].whole if self.taken else self.base.commit
+
+    def onto_of(self, step: str, attempt: int) -> tuple[str, ...]:
+        """Return the commits that an attempt starts on top of after a conflict; () without one."""
+        since = [each for each in self.onto.get(step, {}) if each <= attempt]
+        return self.onto[step][max(since)] if since else ()
+
+    def with_onto(self, step: str, attempt: int) -> WorkspaceState:
+        """Return it with a step whose attempts from this one on start from all that was taken."""
+        own = {**self.onto.get(step, {}), attempt: (self.whole,)}
+        return self.model_copy(update={"onto": {**self.onto, step: own}})
 
     def taken_of(self, step: str) -> TakenPatch | None:
         """Return a step's patch; None where none was taken."""

@@ -3,7 +3,8 @@
 Asked for a plan, it gives PLAN. Asked with tools, it calls `convert_time` or `send_letter` once and
 says what it read; asked without, it writes a note around what the step before has found, or adds
 two numbers. Of papers it lists what stands in a document, judges it, accepts what others made of
-it, and says how many there are. Of the example jobs it does what each asks for.
+it, and says how many there are. Of the example jobs it does what each asks for. Of files with bugs
+it reads the one that it is to mend, and changes it.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def message(messages: list[dict[str, Any]], tools: dict[str, Any]) -> dict[str, 
     """Return what the model answers in a conversation, where it may call these tools."""
     last = messages[-1]
     prompt, pictures = parts(last["content"])
+    if "edit" in tools:
+        return mend(messages, prompt)
     if last["role"] == "tool":
         return {"role": "assistant", "content": read(prompt)}
     if "write_plan" in tools:
@@ -86,8 +89,36 @@ def plan(with_time: bool) -> dict[str, Any]:
     return {**PLAN, "create_subagent": [{**clerk, "tools": ["time"] * with_time}, writer]}
 
 
+def mend(messages: list[dict[str, Any]], last: str) -> dict[str, Any]:
+    """Read the file that is to be mended, then change it, then say so."""
+    asked = "\n".join(parts(each["content"] or "")[0] for each in messages)
+    path = re.search(r"Mend (\S+\.py)", asked)
+    name = path[1] if path else ""
+    done = sum(each["role"] == "tool" for each in messages)
+    if done == 0:
+        return call("read", {"path": name})
+    if done == 1:
+        wrong = next((text for text in FIXES if text in last), "")
+        return call("edit", {"path": name, "old": wrong, "new": FIXES.get(wrong, "")})
+    return {"role": "assistant", "content": f"{name} is mended."}
+
+
 def job_plan(prompt: str) -> dict[str, Any] | None:
     """Return a plan of one step for an example job; None for anything else."""
+    if "four bugs" in prompt:
+        engineer = {"name": "Engineer", "system_prompt": "You mend one file, and no more."}
+        paths = [f"shop/{name}.py" for name in ("dates", "mail", "prices", "stock")]
+        return {
+            "create_subagent": [engineer],
+            "assign_task": [
+                {
+                    "agent": "Engineer",
+                    "prompt": f"Mend {path}, so that its tests pass.",
+                    "output": {"kind": "patch", "only": [path]},
+                }
+                for path in paths
+            ],
+        }
     if not (
         found := re.search(r"What does the sign say|Describe the port|the reports ask", prompt)
     ):

@@ -13,7 +13,8 @@ from ...report.stored_pictures import ON_PAGE, PictureRoom, step_pictures
 from ...report.stored_view import SHOWN_CHARS, attempt_views, turn_views, why_of
 from ...store.result import Cost, Planning, Recall, SwarmResult
 from ...store.step import StepState
-from ..context import RunContext, needs_of_records, step_results
+from ..context import RunContext, step_results
+from ..step_needs import needs_of_records
 
 __all__ = ["LiveRun"]
 

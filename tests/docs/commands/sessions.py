@@ -196,6 +196,9 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
                 "prefect-swarm reject .*": 3,
             },
         ),
+        "docs/tutorials/fix_bugs.md": Session(
+            reply=pretending, example="bugs", codes={"prefect-swarm run .*": 4}
+        ),
         "docs/tutorials/find_then_spread.md": Session(
             reply=pretending, files={"bricks.yaml": _text_of("find_then_spread.md", "yaml")}
         ),

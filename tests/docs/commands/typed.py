@@ -18,8 +18,8 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
         "the block has to be there: tests/cli/test_stored_files saves one",
     ),
     (
-        r"prefect-swarm (run .* --workspace|patch|apply) ",
-        "the model has to change files: tests/cli/test_patch_of_run does it",
+        r"prefect-swarm (run .* --workspace .* --python|patch RUN|apply RUN)",
+        "the model has to change files: tests/cli/test_patch_of_run does it, and the tutorial",
     ),
     (r"make |make$", "it runs the tests, or what they run"),
     (
