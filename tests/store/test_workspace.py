@@ -151,7 +151,7 @@ def test_a_message_names_the_step_in_lines_that_nobody_can_forge() -> None:
 
 
 def test_what_is_stored_is_read_as_it_was_written(shop: RunWorkspace) -> None:
-    state = shop.state.model_copy(update={"onto": {"S2": ("x", "y")}})
+    state = shop.state.model_copy(update={"onto": {"S2": {2: ("x", "y")}}})
     store_state(shop.run, state)
     assert workspace_state(shop.run) == state
     assert WorkspaceState.model_validate_json(state.model_dump_json()) == state

@@ -197,7 +197,9 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
             },
         ),
         "docs/tutorials/fix_bugs.md": Session(
-            reply=pretending, example="bugs", codes={"prefect-swarm run .*": 4}
+            reply=pretending,
+            example="bugs",
+            codes={"prefect-swarm run .*": 4, "python -m pytest .*test_shop.*": 1},
         ),
         "docs/tutorials/find_then_spread.md": Session(
             reply=pretending, files={"bricks.yaml": _text_of("find_then_spread.md", "yaml")}
