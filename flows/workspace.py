@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
-from ..errors import PatchConflictError
+from ..errors import PatchConflictError, WorkspaceError
 from ..gates import (
     Gate,
     GateResult,
@@ -40,8 +42,9 @@ from .options import SwarmOptions
 from .step_needs import needs_of_records
 from .workspace_options import check_workspace
 
-__all__ = ["Workspace", "needed_patches", "open_run_workspace"]
+__all__ = ["Workspace", "needed_patches", "open_run_workspace", "with_own_checks"]
 
+PROJECT_FILE = "pyproject.toml"
 _SUBJECT = 72
 
 
@@ -82,7 +85,39 @@ def _open(run: RunStore, options: SwarmOptions) -> Workspace:
         repository = Repository(folder_of(run.run_id))
         base = record_base(repository, options.workspace or "", int(run_time()))
         state = begin_workspace(run, base)
-    return Workspace(run, options, state)
+    checks = options.checks
+    if PROJECT_FILE in checks:
+        own = open_workspace(run).read(state.base.commit, PROJECT_FILE)
+        checks = with_own_checks(checks, own or b"")
+    return Workspace(run, options, state, checks)
+
+
+def with_own_checks(checks: Sequence[str], project: bytes) -> tuple[str, ...]:
+    """Return checks with those of a project in the place of its file's name. Pure.
+
+    Args:
+        checks: As they were asked for; `pyproject.toml` stands for `checks` of its table
+            `tool.prefect-swarm`.
+        project: What that file holds.
+
+    Raises:
+        WorkspaceError: It has none.
+    """
+    try:
+        table: Any = tomllib.loads(project.decode()).get("tool", {}).get("prefect-swarm", {})
+        own: Any = table.get("checks")
+        found = cast("list[Any]", own) if isinstance(own, list) else []
+    except (ValueError, AttributeError, RecursionError):
+        found = []
+    commands = [each for each in found if isinstance(each, str) and each.strip()]
+    if not commands or len(commands) != len(found):
+        raise WorkspaceError(
+            "pyproject.toml of the workspace names no checks.",
+            'Write them there: [tool.prefect-swarm] checks = ["pytest -q"]',
+        )
+    return tuple(
+        command for each in checks for command in (commands if each == PROJECT_FILE else [each])
+    )
 
 
 @dataclass(slots=True)
@@ -91,12 +126,14 @@ class Workspace:
 
     Attributes:
         state: What is stored of it.
+        checks: Commands that patches have to pass.
         starts: The commits that steps start from, by their ids.
     """
 
     run: RunStore
     options: SwarmOptions
     state: WorkspaceState
+    checks: tuple[str, ...]
     starts: dict[str, str] = field(init=False, default_factory=dict[str, str])
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
@@ -106,7 +143,7 @@ class Workspace:
             run=self.run.run_id,
             folder=self.state.base.folder,
             start=self.starts.get(step, self.state.base.commit),
-            checks=self.options.checks,
+            checks=self.checks,
             python=self.options.python or "",
         )
 
@@ -247,7 +284,7 @@ class Workspace:
         tree = repository.tree_of(self.state.base.commit)
         seen = outline([*repository.entries(tree)])
         kinds = ", ".join(f"{count} {ending}" for ending, count in seen.kinds)
-        checks = [f"has to pass: {command}" for command in self.options.checks]
+        checks = [f"has to pass: {command}" for command in self.checks]
         lines = [f"{seen.files} files ({kinds})", *checks, *seen.top]
         return "\n".join(one_line(line, 200) for line in lines)
 

@@ -14,6 +14,7 @@ from ..settings import home
 from ..store.protocol import RunStore, run_id_of
 from ..store.runs import stored_runs
 from ..untrusted.folder import MOST_BYTES, read_file
+from ..workspace.repository import Repository, folder_of
 from .episode import LogEntry, Selection
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def remove_traces(traces: Traces) -> RemovedTraces:
         MemoryStoreError: One can't be removed; says which.
     """
     try:
-        executed = [run.run_id for run in traces.runs if not run.erase()]
+        executed = [run.run_id for run in traces.runs if not _erase(run)]
         results = [path for path in traces.results if run_of_result(path) not in executed]
         for path in (*results, *traces.gates, *traces.prefixes):
             path.unlink(missing_ok=True)
@@ -230,6 +231,14 @@ def remove_traces(traces: Traces) -> RemovedTraces:
     return RemovedTraces(
         runs, len(results), len(traces.gates), len(traces.prefixes), tuple(executed)
     )
+
+
+def _erase(run: RunStore) -> bool:
+    """Remove a run with its copy of a workspace; False if a process executes it."""
+    if not run.erase():
+        return False
+    Repository(folder_of(run.run_id)).remove()
+    return True
 
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm import SwarmOptions, SwarmResult, override_models, swarm
+from prefect_swarm import SwarmOptions, SwarmResult, fork, override_models, swarm
 from prefect_swarm.errors import Category, PlanError, WorkspaceError
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.plan.output import OutputKind
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from prefect_swarm.store.events import EndedEvent, RunEvent
+from prefect_swarm.store.result import RunFailedError
 from scripted_edits import Call, editing
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -313,3 +314,45 @@ def test_a_reviewer_reads_the_patch_and_may_refuse_it(shop: Path) -> None:
     assert result.status == "completed", [prompt for prompt, _ in seen]
     assert len(result.steps[0].attempts) == 2
     assert "+    return sum(prices)\n" in result.answer
+
+
+def test_a_fork_starts_from_the_patches_of_the_steps_that_it_takes_over(shop: Path) -> None:
+    plan = plan_of_patches(
+        {"id": "S1", "prompt": "fix the price"},
+        {"id": "S2", "prompt": "fix the stock", "depends_on": ["S1"]},
+    )
+    look: Call = ("read", {"path": "shop/price.py"})
+    seen: list[tuple[str, list[str]]] = []
+    model = editing({"fix the stock": [look, FIX_STOCK], "fix the price": [FIX_PRICE]}, seen)
+    first = run(plan, shop, model, gates=LIGHT)
+    assert first.status == "completed"
+    seen.clear()
+    with override_models(worker=model, coder=model, architect=model, orchestrator=model):
+        second = asyncio.run(fork(first.run_id, again=["S2"]))
+    assert second.status == "completed"
+    ((prompt, (read, _)),) = seen
+    assert "fix the stock" in prompt
+    assert "return sum(prices)\n" in read
+    assert second.answer == first.answer
+
+
+def test_a_model_without_tools_answers_with_a_diff(shop: Path) -> None:
+    plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
+    diff = (
+        "Here it is:\n```diff\n--- a/shop/price.py\n+++ b/shop/price.py\n@@ -1,2 +1,2 @@\n"
+        " def total(prices):\n-    return sum(prices) + 1\n+    return sum(prices)\n```"
+    )
+    result = run(plan, shop, editing({}, says=lambda _prompt, _results: diff), gates=LIGHT)
+    assert result.status == "completed"
+    assert "+    return sum(prices)\n" in result.answer
+
+
+def test_a_patch_that_no_gate_has_looked_at_and_does_not_fit_is_a_failure(shop: Path) -> None:
+    plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
+    diff = "```diff\n--- a/shop/none.py\n+++ b/shop/none.py\n@@ -1 +1 @@\n-a\n+b\n```"
+    model = editing({}, says=lambda _prompt, _results: diff)
+    with pytest.raises(RunFailedError) as raised:
+        run(plan, shop, model, gates={"patch": ()}, max_attempts=2)
+    assert raised.value.result is not None
+    attempts = raised.value.result.steps[0].attempts
+    assert [attempt.category for attempt in attempts] == [Category.FORMAT] * 2

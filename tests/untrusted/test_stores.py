@@ -360,6 +360,15 @@ def test_forgetting_removes_nothing_elsewhere_and_waits_for_nothing(
     assert not folder.exists()
 
 
+def test_a_run_goes_with_its_copy_of_a_workspace(swarm_home: Path) -> None:
+    run = stored_run("completed")
+    (copy := swarm_home / "workspaces" / run.run_id).mkdir(parents=True)
+    (other := swarm_home / "workspaces" / "other").mkdir()
+    (copy / "file").write_text("the user's")
+    remove_traces(Traces(runs=(run,)))
+    assert (copy.exists(), other.exists()) == (False, True)
+
+
 LINES: dict[str, dict[str, str]] = {
     "a time without end": {"ended_at": "Infinity"},
     "a time that is none": {"started_at": "NaN"},
