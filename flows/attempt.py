@@ -145,12 +145,12 @@ class Attempts:
         if record.step.collect is not None:
             states = self._edges(record)
             return [await collect_candidate(self.context, self._candidates, record, launch, states)]
+        if self.context.workplace_of(record.step) is not None:
+            await self._find_start(record, launch.attempt)
         if record.step.call is not None:
             request = attempt_request(self.context, record, launch, None)
             self.context.ledger.take_over(request)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
-        if self.context.workplace_of(record.step) is not None:
-            await self._find_start(record, launch.attempt)
         best_of = record.step.best_of if decision is None else None
         judge = best_of.judge if best_of else None
         number = decision.samples if decision else best_of.samples if best_of else 1

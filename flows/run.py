@@ -290,6 +290,8 @@ class Run:
         records = {step.id: StepState.of(step) for step in plan.steps}
         if self.edits:
             keep_unchanged(folder, plan)
+            if self.context.workspace is not None:
+                await self.context.workspace.keep_finished()
         self._restored = restore_steps(folder, records)
         above = followed_above(folder, self.planned.planning)
         self.context = context = replace(

@@ -32,6 +32,7 @@ from ..store.workspace import (
     open_workspace,
     store_state,
     take_patch,
+    with_finished,
     workspace_state,
 )
 from ..text import one_line
@@ -85,6 +86,8 @@ def _open(run: RunStore, options: SwarmOptions) -> Workspace:
         repository = Repository(folder_of(run.run_id))
         base = record_base(repository, options.workspace or "", int(run_time()))
         state = begin_workspace(run, base)
+    else:
+        open_workspace(run).drop_left_folders()
     checks = options.checks
     if PROJECT_FILE in checks:
         own = open_workspace(run).read(state.base.commit, PROJECT_FILE)
@@ -205,6 +208,19 @@ class Workspace:
             needs = needs_of_records(records.values())
             await asyncio.to_thread(self._take_left, records, needs)
 
+    async def keep_finished(self) -> None:
+        """Drop the patches of steps that are not done any more: their plan was edited."""
+        async with self._lock:
+            await asyncio.to_thread(self._keep_finished)
+
+    def _keep_finished(self) -> None:
+        stored = {each.step: self.run.step(each.step) for each in self.state.taken}
+        finished = {name for name, step in stored.items() if step and step.status == "succeeded"}
+        state = with_finished(self.repository, self.state, finished)
+        if state is not self.state:
+            self.state = state
+            store_state(self.run, state)
+
     def _take_left(
         self, records: Mapping[str, StepState], needs: Mapping[str, Sequence[str]]
     ) -> None:
@@ -235,8 +251,11 @@ class Workspace:
         tree = repository.applied(start, patch)
         message = message_of(taken, self.run.run_id)
         commit = repository.commit(tree, (start,), message, state.base.at)
-        if any(each.commit == commit for each in state.taken):
-            return ""  # An earlier process had taken it.
+        if (known := state.taken_of(step)) is not None:
+            if known.commit == commit:
+                return ""  # An earlier process had taken it.
+            others = {each.step for each in state.taken} - {step}
+            state = with_finished(repository, state, others)
         merged = repository.merged(state.whole, commit, state.base.at)
         if merged.conflicts:
             others = _authors(repository, state, merged.conflicts)
@@ -257,7 +276,7 @@ class Workspace:
     def _whole_patch(self) -> str:
         repository, state = self.repository, self.state
         before, after = (repository.tree_of(name) for name in (state.base.commit, state.whole))
-        return repository.patch(before, after)
+        return repository.patch(before, after, most=None)
 
     async def problem_of(self, patch: str) -> str:
         """Say which gates all patches together don't pass; "" where they do."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import InputError
-from ..gates.patch.execution import interpreter_problem
+from ..errors import InputError, WorkspaceError
+from ..gates.patch.execution import interpreter_problem, place_problem
 from ..workspace.base import workspace_folder
 from ..workspace.git import git_version
 from .options import SwarmOptions
@@ -34,7 +34,11 @@ def check_workspace(options: SwarmOptions, *, is_recorded: bool = False) -> None
             raise InputError("A check is empty.", "Give a command, such as --check 'pytest -q'.")
     git_version()
     if not is_recorded:
-        workspace_folder(options.workspace)
+        folder, _ = workspace_folder(options.workspace)
+        if problem := place_problem(str(folder)):
+            raise WorkspaceError(
+                f"The workspace {folder} can't be used: {problem}.", "Move it to another folder."
+            )
     if options.python is not None and (problem := interpreter_problem(options.python)):
         raise InputError(
             f"The project's Python can't be used: {problem}.",

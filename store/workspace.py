@@ -6,7 +6,8 @@ The repository on this machine can always be made again from that.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from threading import Lock
 
 from pydantic import Field
@@ -29,6 +30,7 @@ __all__ = [
     "store_state",
     "stored_patch",
     "take_patch",
+    "with_finished",
     "workspace_state",
 ]
 
@@ -149,7 +151,7 @@ def stored_patch(run: RunStore, step: str = "") -> str:
     if (state := workspace_state(run)) is None:
         raise _no_workspace(run)
     if not step:
-        return repository.patch(state.base.commit, state.whole)
+        return repository.patch(state.base.commit, state.whole, most=None)
     if (taken := state.taken_of(step)) is None:
         names = ", ".join(each.step for each in state.taken)
         known = f"These have one: {names}." if names else "No step has one."
@@ -216,6 +218,22 @@ def _restore(run: RunStore, repository: Repository, state: WorkspaceState) -> No
             raise RunDamagedError(
                 f"The patch of {each.step} in run {run.run_id} gives other files than it did."
             )
+
+
+def with_finished(
+    repository: Repository, state: WorkspaceState, finished: Collection[str]
+) -> WorkspaceState:
+    """Return a state with the patches of some steps alone, and of none that starts from others."""
+    taken: list[TakenPatch] = []
+    gone: list[str] = []
+    whole = state.base.commit
+    for each in state.taken:
+        if each.step not in finished or any(map(partial(repository.contains, each.commit), gone)):
+            gone.append(each.commit)
+            continue
+        whole = repository.merged(whole, each.commit, state.base.at).commit
+        taken.append(each.model_copy(update={"whole": whole}))
+    return state.model_copy(update={"taken": tuple(taken)}) if gone else state
 
 
 def merge_all(repository: Repository, commits: Sequence[str], at: int) -> Merged:

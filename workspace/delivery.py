@@ -82,7 +82,7 @@ def find_delivery(repository: Repository, base: WorkspaceBase, whole: str, run: 
         folder=folder,
         has_moved_on=tree != repository.tree_of(base.commit),
         writes=tuple(write for write in writes if write.before != write.after),
-        patch=repository.patch(tree, after),
+        patch=repository.patch(tree, after, most=None),
     )
 
 

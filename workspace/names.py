@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-__all__ = ["is_test", "is_within", "path_problem", "pattern_problem"]
+__all__ = ["is_secret", "is_test", "is_within", "path_problem", "pattern_problem"]
 
 _LONGEST = 1_000
 _PATTERN = 200
@@ -32,10 +32,13 @@ def path_problem(path: str) -> str:
         return "it has a character that no path here may have"
     if any(part.lower() == ".git" for part in parts):
         return ".git is git's own"
-    name = parts[-1]
-    if _SECRET.fullmatch(name) and not _SAMPLE.fullmatch(name):
-        return "a file of that name holds secrets"
-    return ""
+    return "a file of that name holds secrets" if is_secret(path) else ""
+
+
+def is_secret(path: str) -> bool:
+    """Say whether a file holds secrets by its name, such as `.env`."""
+    name = path.rpartition("/")[2]
+    return bool(_SECRET.fullmatch(name)) and not _SAMPLE.fullmatch(name)
 
 
 def pattern_problem(pattern: str) -> str:

@@ -19,8 +19,9 @@ from threading import Lock
 from typing import Literal
 
 from ..errors import WorkspaceError
-from ..files import make_folder
+from ..files import make_folder, process_lives
 from .git import Git, GitFailedError
+from .names import is_secret
 
 __all__ = [
     "LARGEST_FILE",
@@ -32,6 +33,7 @@ __all__ = [
     "Kind",
     "Merged",
     "PatchError",
+    "PatchTooLargeError",
     "Repository",
     "folder_of",
 ]
@@ -58,6 +60,10 @@ _readers: defaultdict[Path, int] = defaultdict(int)
 _SEARCH_S = 20.0
 """What a search may take: some expressions take for ever."""
 _WHO = {"NAME": "Prefect Swarm", "EMAIL": "swarm@localhost"}
+
+
+class PatchTooLargeError(WorkspaceError):
+    """A step has changed more than a patch may have."""
 
 
 class PatchError(WorkspaceError):
@@ -148,6 +154,14 @@ class Repository:
         make_folder(self.folder / "git")
         self.git("init", "--bare", "--quiet", "--template=")
         make_folder(self.folder / "git" / "info")
+
+    def drop_left_folders(self) -> None:
+        """Free what processes had checked out that are gone."""
+        trees = self.folder / "trees"
+        for name in os.listdir(trees) if trees.exists() else ():
+            process = name.partition("-")[0]
+            if process.isdecimal() and not process_lives(int(process)):
+                shutil.rmtree(trees / name, ignore_errors=True)
 
     def remove(self) -> None:
         """Free its place on the disk."""
@@ -270,7 +284,7 @@ class Repository:
         for line in printed.decode("utf-8", "replace").split("\n"):
             name, _, rest = line.removeprefix(f"{tree}:").partition("\0")
             number, _, text = rest.partition("\0")
-            if number.isdecimal():
+            if number.isdecimal() and not is_secret(name):
                 found.append(FoundLine(name, int(number), text))
         return found
 
@@ -299,6 +313,12 @@ class Repository:
         # Whatever the umask: the sandbox's user reads it, and the folder around it is closed.
         folder.chmod(0o755)
         with self._index(tree) as index:
+            # What holds secrets is a part of the tree, and nobody who runs a command sees it.
+            secret = [path for path in self.entries(tree) if is_secret(path)]
+            gone = b"".join(
+                b"0 %b\t%b\0" % (_NO_BLOB.encode(), path.encode(*_NAMES)) for path in secret
+            )
+            self.git("update-index", "-z", "--index-info", index=index, stdin=gone)
             git = Git(self.folder / "git", {"checkout.workers": "0"})
             git("checkout-index", "-a", "-q", "-f", index=index, work=folder)
 
@@ -311,11 +331,14 @@ class Repository:
 
     # --- patches ------------------------------------------------------------------------------
 
-    def patch(self, before: str, after: str) -> str:
+    def patch(self, before: str, after: str, most: int | None = LARGEST_PATCH) -> str:
         """Return what makes one tree of another, as a unified diff; "" where nothing does.
 
+        Args:
+            most: Bytes that it may have; None for any number.
+
         Raises:
-            WorkspaceError: It has more than `LARGEST_PATCH` bytes.
+            PatchTooLargeError: It has more.
         """
         changes = self.changes(before, after)
         binary = [
@@ -334,9 +357,9 @@ class Repository:
                 settings["core.quotePath"] = "false"
             git = Git(self.folder / "git", settings)
             printed = git("diff-tree", *options, *more, before, after)
-        if len(printed) > LARGEST_PATCH:
-            raise WorkspaceError(
-                f"The patch has {len(printed):,} bytes; {LARGEST_PATCH:,} is the most.",
+        if most is not None and len(printed) > most:
+            raise PatchTooLargeError(
+                f"The patch has {len(printed):,} bytes; {most:,} is the most.",
                 "Change less, and leave files out that are made from others.",
             )
         return printed.decode("utf-8", "replace")

@@ -37,11 +37,13 @@ class CheckOutcome(Frozen):
     Attributes:
         exit_code: 0 where it says that all is well.
         printed: The last of what it printed.
+        ended: Why the sandbox ended it; "" if it didn't.
         tests: How each test ended, by its name; none where it is no call of pytest.
     """
 
     exit_code: int
     printed: str = ""
+    ended: str = ""
     tests: dict[str, TestOutcome] = Field(default_factory=dict)
 
 
@@ -115,6 +117,12 @@ def regressions(
     Args:
         may_change: Files whose tests the patch may take away or replace.
     """
+    if after.ended:
+        return [Diagnostic(message=f"`{command}` was not completed, and is without: {after.ended}")]
+    results = {each.result for each in after.tests.values()}
+    if results and "failed" not in results and before.tests.keys().isdisjoint(after.tests):
+        # The command calls pytest several times, and these are of different calls.
+        before, after = (each.model_copy(update={"tests": {}}) for each in (before, after))
     moved = {_tail(name) for name in _passed_now(before, after)}
     found = [
         f"{one_line(name, _NAME)}: it passed before, and now {_now(after.tests.get(name))}"

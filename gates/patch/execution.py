@@ -18,7 +18,7 @@ from ...data_types import Frozen
 from ...errors import InputError
 from ...workspace.repository import LARGEST_FILE, FileData, Repository
 from ..sandbox import Program, ProgramResult, SandboxLimits, run
-from ..sandbox.confinement import collect_visible_files, environment, is_covered
+from ..sandbox.confinement import collect_visible_files, environment, find_visible_files, is_covered
 from ..sandbox.launcher.wire import unpack_from
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "execute",
     "files_of",
     "interpreter_problem",
+    "place_problem",
     "within",
 ]
 
@@ -170,6 +171,16 @@ class _Environment:
     shows: Mapping[str, str] = field(default_factory=dict[str, str])
     inner_links: Mapping[str, str] = field(default_factory=dict[str, str])
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def place_problem(place: str) -> str:
+    """Say why a folder can't be a workspace: each sandbox would show it; "" if it can."""
+    shown = [target for _, target in find_visible_files().binds]
+    if is_covered(place, shown):
+        return "it is in a folder of the system or of this Python, which each sandbox shows"
+    if sys.prefix == place:
+        return "it is the environment of this Python itself"
+    return ""
 
 
 def interpreter_problem(python: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from ...errors import Category
+from ...errors import Category, GateError
 from ...plan.output import OutputKind
 from ...workspace.git import git_version
 from ...workspace.names import is_test, is_within, path_problem
@@ -135,7 +135,7 @@ class PatchSecrets:
             added = await asyncio.to_thread(lambda: dict(_added(judged(subject))))
         except PatchError as error:
             return fault(Category.FORMAT, error.problem)
-        found = secrets_in(added)
+        found = await asyncio.to_thread(secrets_in, added)
         return fault(Category.LOGIC, *found[:_MOST]) if found else Finding(status="passed")
 
 
@@ -222,12 +222,19 @@ class ProjectChecks:
         except PatchError as error:
             return fault(Category.FORMAT, error.problem)
         before = await checked(patch.repository, place, patch.before)
+        if ended := next((each.ended for each in before if each.ended), ""):
+            raise GateError(
+                f"The checks are not completed without the patch: {ended}",
+                "Give quicker or smaller --check.",
+            )
         after = await checked(patch.repository, place, patch.after)
-        found = [
-            problem
-            for command, old, new in zip(place.checks, before, after, strict=True)
-            for problem in regressions(command, old, new, subject.output.may_change)
-        ]
+        found = await asyncio.to_thread(
+            lambda: [
+                problem
+                for command, old, new in zip(place.checks, before, after, strict=True)
+                for problem in regressions(command, old, new, subject.output.may_change)
+            ]
+        )
         return fault(Category.CODE, *found[:_MOST]) if found else Finding(status="passed")
 
 

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-_TREE = "/sandbox/tree"
 _RESULT = "result"
 _REPORT = "report.xml"
 _NOT_KEPT = frozenset({"__pycache__", ".git", ".hg", ".svn", "node_modules"})
@@ -39,7 +38,7 @@ def main() -> None:
             os.makedirs(os.path.dirname(place), exist_ok=True)
             os.symlink(target, place)
     # By the path that the user knows the files under, where the sandbox has it.
-    place = job["place"] if os.path.isdir(job["place"]) and tree == _TREE else tree
+    place = job["place"] if os.path.realpath(job["place"]) == tree else tree
     results: list[dict[str, Any]] = []
     blobs: list[bytes] = []
     for number, command in enumerate(job["commands"]):

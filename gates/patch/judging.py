@@ -19,7 +19,7 @@ from ...workspace.place import Workplace
 from ...workspace.repository import FileChange, Repository, folder_of
 from ..base import Subject
 from .check_report import CheckOutcome, read_report
-from .execution import LIMITS, CommandResult, execute, files_of
+from .execution import LIMITS, CommandResult, Executed, execute, files_of
 
 __all__ = ["JudgedPatch", "checked", "judged", "place_of", "run_tool_over"]
 
@@ -80,7 +80,6 @@ async def checked(repository: Repository, place: Workplace, tree: str) -> tuple[
     """Return what a workspace's checks come to on a tree; they are run on it once.
 
     Raises:
-        GateError: The sandbox ended them.
         SandboxError: The sandbox can't be made.
     """
     facts = json.dumps([tree, place.checks, place.python, place.folder])
@@ -91,7 +90,8 @@ async def checked(repository: Repository, place: Workplace, tree: str) -> tuple[
         with suppress(OSError, ValidationError):
             return _outcomes.validate_json(await asyncio.to_thread(file.read_bytes))
         found = await _run_checks(repository, place, tree)
-        await asyncio.to_thread(_store, file, found)
+        if not any(outcome.ended for outcome in found):
+            await asyncio.to_thread(_store, file, found)
         return found
 
 
@@ -108,9 +108,11 @@ async def _run_checks(
             files, place.checks, place=place.folder, python=place.python, reports=True
         )
     if done.ended:
-        raise GateError(
-            f"The checks were not completed: {done.ended}", "Give quicker or smaller --check."
-        )
+        return tuple(CheckOutcome(exit_code=-1, ended=done.ended) for _ in place.checks)
+    return await asyncio.to_thread(_outcomes_of, done)
+
+
+def _outcomes_of(done: Executed) -> tuple[CheckOutcome, ...]:
     return tuple(
         CheckOutcome(
             exit_code=result.exit_code,
@@ -124,10 +126,9 @@ async def _run_checks(
 async def run_tool_over(
     repository: Repository, place: Workplace, tree: str, commands: Sequence[str]
 ) -> tuple[CommandResult, ...]:
-    """Run a project's tools over a tree.
+    """Run a project's tools over a tree; where the sandbox ended them, the exit code is -1.
 
     Raises:
-        GateError: The sandbox ended them.
         SandboxError: The sandbox can't be made.
     """
     async with files_of(repository, tree) as files:
@@ -140,5 +141,5 @@ async def run_tool_over(
             characters=_MOST_CHARACTERS,
         )
     if done.ended:
-        raise GateError(f"The tools were not completed: {done.ended}")
+        return tuple(CommandResult(exit_code=-1, output=done.ended) for _ in commands)
     return done.results

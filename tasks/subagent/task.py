@@ -20,7 +20,6 @@ from ...errors import (
     Category,
     EarlyAbortError,
     EmptyOutputError,
-    InputError,
     RefusedError,
     StepTimeoutError,
     SwarmError,
@@ -41,6 +40,7 @@ from ...store.runs import open_run
 from ...text import visible
 from ...toolsets.shown import bare
 from ...toolsets.workspace import patch_of
+from ...workspace.repository import PatchTooLargeError
 from ..context import current_task, unless_won
 from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
 from .answer import Extraction, extract, joined, refuses, resume_point
@@ -54,6 +54,7 @@ __all__ = ["WAITING", "answer", "subagent"]
 
 WAITING = "Waiting for a person"
 """The state's name of an attempt that goes on once a person has decided."""
+_CHANGES = "changes of the workspace"
 _REFUSED_FIX = "Ask differently, or use another model."
 
 
@@ -180,7 +181,8 @@ async def _asked(request: SubagentRequest) -> SubagentResult:
         compactions=loop.compactions if loop else (),
     )
     error = _problem(model, request, response, text, whole)
-    if error is None:
+    # What it did counts, and gates look at it; what it says of that doesn't.
+    if error is None or result.extraction == _CHANGES:
         return result
     saved = error.saved if isinstance(error, EarlyAbortError) else 0
     changes = {"category": error.category, "error": str(error), "tokens_saved": saved}
@@ -227,10 +229,10 @@ async def _changed(
         return written
     try:
         patch = await asyncio.to_thread(patch_of, loop.use)
-    except InputError as error:
+    except PatchTooLargeError as error:
         return Extraction("", f"no patch: {error.problem}")
     if patch:
-        return Extraction(patch, "changes of the workspace")
+        return Extraction(patch, _CHANGES)
     is_patch = written.artifact.lstrip().startswith(("diff ", "--- "))
     return written if is_patch else Extraction("", "no change of the workspace")
 

@@ -237,7 +237,7 @@ def test_without_checks_there_is_nothing_to_pass(shop: Shop) -> None:
 
 def test_checks_that_end_what_runs_them_say_nothing_about_the_patch(tmp_path: Path) -> None:
     shop = shop_with(tmp_path, FILES, "kill -9 $PPID")
-    with pytest.raises(GateError, match="were not completed"):
+    with pytest.raises(GateError, match="are not completed without the patch"):
         shop.found("check", {"new": "1"})
 
 
