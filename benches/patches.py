@@ -14,9 +14,10 @@ from statistics import median
 from time import perf_counter
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
-from patch_corpus import RIGHT, WRONG, Edit, changed_files, write_base
-from prefect_swarm.gates import GateResult, Subject, build_pipeline, check, run_pipeline
-from prefect_swarm.gates.base import Gate
+from git_folders import committed
+from patch_corpus import RIGHT, WRONG, Edit, changed_files
+from patch_project import write_base
+from prefect_swarm.gates import Subject, build_pipeline, run_pipeline
 from prefect_swarm.gates.patch.gates import PatchApplies
 from prefect_swarm.plan.gate_names import DEFAULT_GATES
 from prefect_swarm.plan.output import Output
@@ -59,7 +60,7 @@ async def _judge_all(home: Path) -> list[str]:
     folder = home / "project"
     folder.mkdir()
     write_base(folder)
-    _commit(folder)
+    committed(folder, {})
     repository = Repository(folder_of("corpus"))
     base = record_base(repository, str(folder), int(time.time()))
     place = Workplace(run="corpus", folder=str(folder), start=base.commit, checks=(CHECK,))
@@ -80,14 +81,10 @@ async def _passes(repository: Repository, place: Workplace, name: str, edit: Edi
     patch = repository.patch(before, _tree_of(repository, before, edit)) + _in_git(edit)
     output = Output(kind="patch", only=edit.only, may_change=edit.may_change)
     subject = Subject(artifact=patch, output=output, workplace=place)
-    found = await run_pipeline(build_pipeline(DEFAULT_GATES["patch"]), subject, _check)
+    found = await run_pipeline(build_pipeline(DEFAULT_GATES["patch"]), subject)
     by = found.stopped_by
     print(f"{name}: {f'{by.gate}: {by.diagnostics[0]}'[:160] if by else 'passed'}", file=sys.stderr)
     return by is None
-
-
-async def _check(gate: Gate, subject: Subject, required: bool) -> GateResult:
-    return await check(gate, subject, required=required)
 
 
 def _in_git(edit: Edit) -> str:
@@ -124,19 +121,13 @@ def _tree_of(repository: Repository, before: str, edit: Edit) -> str:
         return repository.git("write-tree", index=index).decode().strip()
 
 
-def _commit(folder: Path) -> None:
-    own = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    for words in (("init", "-q"), ("add", "-A"), (*own, "commit", "-qm", "first")):
-        subprocess.run(["git", *words], cwd=folder, check=True)
-
-
 def _sizes(home: Path) -> list[str]:
     folder = home / "large"
     for number in range(FILES):
         file = folder / f"package_{number // 100}" / f"module_{number % 100}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"def value_{number}():\n    return {number}\n" * 8, encoding="utf-8")
-    _commit(folder)
+    committed(folder, {})
     repository = Repository(folder_of("large"))
     began = perf_counter()
     base = record_base(repository, str(folder), int(time.time()))

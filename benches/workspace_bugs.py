@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+from git_folders import committed
 from own_prefect import run_with_prefect
 from prefect_swarm.errors import Category
 from prefect_swarm.flows.options import SwarmOptions
@@ -111,10 +112,7 @@ def _package(home: Path) -> Path:
         assert text.count(bug.right) == 1, bug
         assert text.count(bug.wrong) == 0, bug
         file.write_text(text.replace(bug.right, bug.wrong), encoding="utf-8")
-    own = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    for words in (("init", "-q"), ("add", "-A"), (*own, "commit", "-qm", "first")):
-        subprocess.run(["git", *words], cwd=folder, check=True)
-    return folder
+    return committed(folder, {})
 
 
 def _plan(groups: Sequence[Sequence[int]]) -> TaskIR:

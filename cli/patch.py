@@ -69,7 +69,7 @@ def apply(
     began with; folder, index and current branch stay as they are.
     """
     from ..store.runs import find_run
-    from ..store.workspace import open_workspace, workspace_state
+    from ..store.workspace import open_state
 
     run = find_run(run_name)
     if run.is_executed():
@@ -77,9 +77,8 @@ def apply(
             f"Run {run.run_id} goes on: its changes aren't whole yet.",
             f"Wait for its end: prefect-swarm watch {run.run_id}",
         )
-    repository = open_workspace(run)
-    state = workspace_state(run)
-    if state is None or not state.taken:
+    repository, state = open_state(run)
+    if not state.taken:
         raise InputError(
             f"Run {run.run_id} has changed nothing in its workspace.",
             f"See what it did: prefect-swarm inspect {run.run_id}",

@@ -145,8 +145,8 @@ class Attempts:
         if record.step.collect is not None:
             states = self._edges(record)
             return [await collect_candidate(self.context, self._candidates, record, launch, states)]
-        if self.context.workplace_of(record.step) is not None:
-            await self._find_start(record, launch.attempt)
+        if (workspace := self.context.workspace_of(record.step)) is not None:
+            await workspace.prepare(record.id, launch.attempt, self.context.records)
         if record.step.call is not None:
             request = attempt_request(self.context, record, launch, None)
             self.context.ledger.take_over(request)
@@ -189,15 +189,6 @@ class Attempts:
         if judge is None:
             return made
         return await self._candidates.choose(judge, fitting, made, f"attempt {launch.attempt}")
-
-    async def _find_start(self, record: StepState, attempt: int) -> None:
-        """Find the commit of the workspace that an attempt starts from.
-
-        Raises:
-            PatchConflictError: The patches that it needs conflict.
-        """
-        if (workspace := self.context.workspace) is not None:
-            await workspace.prepare(record.id, attempt, self.context.records)
 
     async def settle_prestarted(self, done: Collection[str]) -> None:
         """Withdraw what was asked ahead of the plan and isn't a first request of its steps.

@@ -210,11 +210,14 @@ class RunContext:
         for member in record.members:
             yield from self.read_of(member)
 
+    def workspace_of(self, step: CompiledStep) -> Workspace | None:
+        """Return the workspace, if a step works with it."""
+        return self.workspace if WORKSPACE in step.tools else None
+
     def workplace_of(self, step: CompiledStep) -> Workplace | None:
         """Return what a step starts from in the workspace, if it works with that."""
-        if self.workspace is None or WORKSPACE not in step.tools:
-            return None
-        return self.workspace.place(step.id)
+        workspace = self.workspace_of(step)
+        return workspace.place(step.id) if workspace else None
 
     @property
     def limits(self) -> CallLimits:

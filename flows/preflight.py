@@ -316,7 +316,7 @@ def _built_in(options: SwarmOptions) -> Iterator[ToolsetSource]:
         documents.check()
         yield documents
     if options.workspace is not None:
-        yield WorkspaceSource(options.workspace, seconds)
+        yield WorkspaceSource(seconds)
     yield PythonSource.within(seconds)
     yield WebSource(patience_s=min(_WEB_S, seconds * 0.8))
 

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..errors import PatchConflictError, WorkspaceError
-from ..gates import (
-    Gate,
-    GateResult,
-    Subject,
-    build_pipeline,
-    check,
-    format_diagnostics,
-    run_pipeline,
-)
+from ..gates import Subject, build_pipeline, format_diagnostics, run_pipeline
+from ..gates.patch.project_tools import tool_tables
 from ..metrics.clock import run_time
 from ..plan.output import Output
 from ..store.attempt import excerpt
@@ -37,6 +29,7 @@ from ..store.workspace import (
 )
 from ..text import one_line
 from ..workspace.base import outline, record_base
+from ..workspace.names import first_names
 from ..workspace.place import Workplace
 from ..workspace.repository import Repository, folder_of
 from .options import SwarmOptions
@@ -47,6 +40,7 @@ __all__ = ["Workspace", "needed_patches", "open_run_workspace", "with_own_checks
 
 PROJECT_FILE = "pyproject.toml"
 _SUBJECT = 72
+_NAMED = 5
 
 
 def needed_patches(
@@ -106,12 +100,9 @@ def with_own_checks(checks: Sequence[str], project: bytes) -> tuple[str, ...]:
     Raises:
         WorkspaceError: It has none.
     """
-    try:
-        table: Any = tomllib.loads(project.decode()).get("tool", {}).get("prefect-swarm", {})
-        own: Any = table.get("checks")
-        found = cast("list[Any]", own) if isinstance(own, list) else []
-    except (ValueError, AttributeError, RecursionError):
-        found = []
+    table = tool_tables(project).get("prefect-swarm")
+    own: Any = cast("dict[str, Any]", table).get("checks") if isinstance(table, dict) else None
+    found = cast("list[Any]", own) if isinstance(own, list) else []
     commands = [each for each in found if isinstance(each, str) and each.strip()]
     if not commands or len(commands) != len(found):
         raise WorkspaceError(
@@ -171,8 +162,9 @@ class Workspace:
         onto = self._onto(step, attempt, needs)
         merged = merge_all(self.repository, onto, self.state.base.at)
         if merged.conflicts:
+            where = first_names(merged.conflicts, _NAMED)
             raise PatchConflictError(
-                f"The patches that {step} needs conflict in {_named(merged.conflicts)}.",
+                f"The patches that {step} needs conflict in {where}.",
                 "Have one of their steps depend on the other.",
             )
         return merged.commit
@@ -254,15 +246,16 @@ class Workspace:
         if (known := state.taken_of(step)) is not None:
             if known.commit == commit:
                 return ""  # An earlier process had taken it.
-            others = {each.step for each in state.taken} - {step}
-            state = with_finished(repository, state, others)
+            kept = {each.step for each in state.taken} - {step}
+            state = with_finished(repository, state, kept)
         merged = repository.merged(state.whole, commit, state.base.at)
         if merged.conflicts:
             others = _authors(repository, state, merged.conflicts)
+            where = first_names(merged.conflicts, _NAMED)
             self.state = state.with_onto(step, attempt + 1)
             store_state(self.run, self.state)
             return (
-                f"The patch conflicts with {others} in {_named(merged.conflicts)}. The files now "
+                f"The patch conflicts with {others} in {where}. The files now "
                 "have those changes: make yours again on top of them, and keep what they do."
             )
         taken = taken.model_copy(update={"commit": commit, "whole": merged.commit})
@@ -280,13 +273,12 @@ class Workspace:
 
     async def problem_of(self, patch: str) -> str:
         """Say which gates all patches together don't pass; "" where they do."""
-        steps = [each for each in self.state.taken if each.commit != self.state.whole]
-        if not steps:
+        if all(each.commit == self.state.whole for each in self.state.taken):
             return ""  # It is the only one, and has passed its gates.
         output = Output(kind="patch", may_change=("**",))
         place = self.place()
         subject = Subject(artifact=patch, output=output, workplace=place)
-        found = await run_pipeline(build_pipeline(["applies", "check"]), subject, _check)
+        found = await run_pipeline(build_pipeline(["applies", "check"]), subject)
         if (stopped := found.stopped_by) is None:
             return ""
         return (
@@ -308,10 +300,6 @@ class Workspace:
         return "\n".join(one_line(line, 200) for line in lines)
 
 
-async def _check(gate: Gate, subject: Subject, required: bool) -> GateResult:
-    return await check(gate, subject, required=required)
-
-
 def _authors(repository: Repository, state: WorkspaceState, paths: Sequence[str]) -> str:
     """Return whose patches changed some files."""
     names = [
@@ -323,8 +311,3 @@ def _authors(repository: Repository, state: WorkspaceState, paths: Sequence[str]
 def _changed_by(repository: Repository, taken: TakenPatch) -> set[str]:
     changes = repository.changes(f"{taken.commit}^1", taken.commit)
     return {change.path for change in changes}
-
-
-def _named(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-    return ", ".join(paths[:5]) + more

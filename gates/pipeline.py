@@ -183,8 +183,12 @@ def build_pipeline(names: Sequence[str]) -> GatePipeline:
     return GatePipeline(tuple(stage for stage in stages if stage[1]))
 
 
+async def _check_plainly(gate: Gate, subject: Subject, required: bool) -> GateResult:
+    return await check(gate, subject, required=required)
+
+
 async def run_pipeline(
-    pipeline: GatePipeline, subject: Subject, check: CheckGate
+    pipeline: GatePipeline, subject: Subject, check: CheckGate = _check_plainly
 ) -> PipelineResult:
     """Run a subject through a pipeline; after a stage with a failure that stops, nothing runs.
 

@@ -26,6 +26,7 @@ __all__ = [
     "begin_workspace",
     "merge_all",
     "message_of",
+    "open_state",
     "open_workspace",
     "store_state",
     "stored_patch",
@@ -147,9 +148,7 @@ def stored_patch(run: RunStore, step: str = "") -> str:
         RunDamagedError: What was stored can't be read, or gives something else.
         WorkspaceError: The run has no workspace, or there is no git.
     """
-    repository = open_workspace(run)
-    if (state := workspace_state(run)) is None:
-        raise _no_workspace(run)
+    repository, state = open_state(run)
     if not step:
         return repository.patch(state.base.commit, state.whole, most=None)
     if (taken := state.taken_of(step)) is None:
@@ -159,15 +158,15 @@ def stored_patch(run: RunStore, step: str = "") -> str:
     return repository.patch(f"{taken.commit}^1", taken.commit)
 
 
-def _no_workspace(run: RunStore) -> WorkspaceError:
-    return WorkspaceError(
-        f"Run {run.run_id} has no workspace, so it changed no files.",
-        "Begin one with a folder: prefect-swarm run … --workspace DIR",
-    )
-
-
 def open_workspace(run: RunStore) -> Repository:
-    """Return a run's repository; where this machine doesn't have it, it is made from the store.
+    """Return a run's repository; see `open_state`."""
+    return open_state(run)[0]
+
+
+def open_state(run: RunStore) -> tuple[Repository, WorkspaceState]:
+    """Return a run's repository, and what is stored of it.
+
+    Where this machine doesn't have the repository, it is made from the store.
 
     Raises:
         RunDamagedError: What was stored can't be read, or gives something else.
@@ -176,14 +175,17 @@ def open_workspace(run: RunStore) -> Repository:
     repository = Repository(folder_of(run.run_id))
     with _restoring:
         if (state := workspace_state(run)) is None:
-            raise _no_workspace(run)
+            raise WorkspaceError(
+                f"Run {run.run_id} has no workspace, so it changed no files.",
+                "Begin one with a folder: prefect-swarm run … --workspace DIR",
+            )
         if not repository.is_there:
             repository.make()
         if not repository.has(state.base.commit):
             _unpack(run, repository, state)
-        if not repository.has(state.whole) or not all(map(repository.has, _named(state))):
+        if not all(map(repository.has, (state.whole, *(each.commit for each in state.taken[-1:])))):
             _restore(run, repository, state)
-    return repository
+    return repository, state
 
 
 def _unpack(run: RunStore, repository: Repository, state: WorkspaceState) -> None:
@@ -194,10 +196,6 @@ def _unpack(run: RunStore, repository: Repository, state: WorkspaceState) -> Non
         raise wrong from None
     if not repository.has(state.base.commit):
         raise wrong
-
-
-def _named(state: WorkspaceState) -> list[str]:
-    return [state.taken[-1].commit] if state.taken else []
 
 
 def _restore(run: RunStore, repository: Repository, state: WorkspaceState) -> None:

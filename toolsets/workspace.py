@@ -68,10 +68,12 @@ class _Copy:
 
     use: ToolsetUse
     place: Workplace
+    repository: Repository
 
-    @property
-    def repository(self) -> Repository:
-        return open_workspace(self.use.run)
+    @staticmethod
+    def of(use: ToolsetUse, place: Workplace) -> _Copy:
+        """Open the copy, for a single call: the repository may be gone before the next one."""
+        return _Copy(use, place, open_workspace(use.run))
 
     @property
     def name(self) -> str:
@@ -85,14 +87,13 @@ class _Copy:
 
     def tree(self, calls: _Calls) -> str:
         """Return the tree as the last call left it."""
-        repository = self.repository
         if not calls.tree:
             return self.start()
-        if not repository.has(calls.tree):
+        if not self.repository.has(calls.tree):
             patch = self.use.run.tool_blob(self.name, calls.patch).decode()
             wrong = RunDamagedError(f"The workspace of {self.use.attempt} can't be made again.")
             try:
-                made = repository.applied(self.start(), patch)
+                made = self.repository.applied(self.start(), patch)
             except PatchError:
                 raise wrong from None
             if made != calls.tree:
@@ -120,7 +121,7 @@ def patch_of(use: ToolsetUse) -> str:
     """
     if use.workplace is None:
         return ""
-    copy = _Copy(use, use.workplace)
+    copy = _Copy.of(use, use.workplace)
     calls = copy.calls()
     return copy.repository.patch(copy.start(), copy.tree(calls)) if calls.tree else ""
 
@@ -130,11 +131,9 @@ class WorkspaceSource:
     """The files of the run's workspace.
 
     Attributes:
-        folder: The user's folder.
         seconds: What a call may take.
     """
 
-    folder: str
     seconds: float = 60.0
     name: str = WORKSPACE
 
@@ -176,14 +175,13 @@ class _Tools:
     ) -> str:
         """Return what a call answers; if it is over already, what it answered then."""
         async with self._lock:
-            copy = self._copy()
+            copy = await asyncio.to_thread(self._copy)
             calls = await asyncio.to_thread(copy.calls)
             if (known := calls.answers.get(key)) is not None:
                 return known
-            repository = await asyncio.to_thread(lambda: copy.repository)
             tree = await asyncio.to_thread(copy.tree, calls)
             with _failing():
-                outcome = await change(repository, tree)
+                outcome = await change(copy.repository, tree)
                 # Of a patch that is too large nothing is written.
                 adding = asyncio.to_thread(copy.add, calls, key, outcome.answer, outcome.tree)
                 await to_its_end(adding)
@@ -191,7 +189,7 @@ class _Tools:
 
     async def run(self, repository: Repository, tree: str, command: str) -> Outcome:
         """Run a command over the files, and take what it changed."""
-        place = self._copy().place
+        place = self._place()
         limits = within(min(_LONGEST_S, max(1.0, self.seconds - _AROUND_S)))
         async with files_of(repository, tree) as files:
             done = await execute(
@@ -212,10 +210,13 @@ class _Tools:
         (result,) = done.results
         return Outcome(_run_text(result.exit_code, result.output, taken, refused), after)
 
-    def _copy(self) -> _Copy:
+    def _place(self) -> Workplace:
         if self.use.workplace is None:
             raise ToolFailed("The run has no workspace.")
-        return _Copy(self.use, self.use.workplace)
+        return self.use.workplace
+
+    def _copy(self) -> _Copy:
+        return _Copy.of(self.use, self._place())
 
 
 def _allowed(

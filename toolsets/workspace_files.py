@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..quoting import Quote, with_quotes
 from ..text import one_line
 from ..workspace.git import GitFailedError
-from ..workspace.names import is_within, path_problem, pattern_problem
+from ..workspace.names import first_names, is_within, path_problem, pattern_problem
 from ..workspace.repository import LARGEST_FILE, Entry, FileData, Repository
 
 __all__ = [
@@ -28,6 +28,7 @@ _MOST_LISTED = 200
 _MOST_FOUND = 60
 _MOST_LINES = 400
 _LINE = 400
+_NAMED = 20
 _PLACES = 5
 _CHARACTERS = 16_000
 
@@ -42,8 +43,7 @@ class Outcome:
 
 def named(names: Sequence[str]) -> str:
     """Name the first of some files."""
-    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-    return ", ".join(one_line(name, 160) for name in names[:20]) + more
+    return first_names([one_line(name, 160) for name in names], _NAMED)
 
 
 def quoted_text(label: str, text: str) -> list[str]:

@@ -16,7 +16,7 @@ from ..errors import WorkspaceError
 from .base import WorkspaceBase
 from .delivery import folder_of_base
 from .git import Git, GitFailedError, read_only
-from .repository import Repository
+from .repository import Repository, change_index
 
 __all__ = ["BranchCommit", "MadeCommit", "add_branch", "uncommitted_message"]
 
@@ -115,8 +115,7 @@ def _commit_each(
     for message, changed in steps:
         if not changed:
             continue
-        lines = b"".join(_index_lines(changed))
-        user("update-index", "-z", "--replace", "--index-info", index=index, stdin=lines)
+        change_index(user, index, changed)
         tree = user("write-tree", index=index).decode().strip()
         parent = made[-1].commit if made else head
         text = message.encode()
@@ -224,13 +223,6 @@ def _listed(git: Git, commit: str) -> _Listing:
             mode, _, blob = head.decode().split()
             found[path.decode("utf-8", "surrogateescape")] = mode, blob
     return found
-
-
-def _index_lines(changed: _Differences) -> Iterable[bytes]:
-    # What goes makes room first: a folder may come where a file was, and the other way round.
-    for path, new in sorted(changed.items(), key=lambda item: item[1] is not None):
-        mode, blob = new or ("0", _NO_OBJECT)
-        yield f"{mode} {blob}\t".encode() + path.encode("utf-8", "surrogateescape") + b"\0"
 
 
 def _send(repository: Repository, user: Git, changes: Iterable[_Differences]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,7 +11,7 @@ from ..errors import WorkspaceError
 from ..files import storage_error, write_atomically
 from .base import WorkspaceBase, current_tree, workspace_folder
 from .folder_writes import FileWrite, read_file_in, write_files
-from .names import path_problem
+from .names import first_names, path_problem
 from .repository import Entry, FileChange, FileData, Repository
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "find_delivery",
     "folder_of_base",
     "outcome_of",
-    "paths_named",
     "refused_change",
 ]
 
@@ -67,7 +65,7 @@ def find_delivery(repository: Repository, base: WorkspaceBase, whole: str, run: 
         branch = f"prefect-swarm apply {run} --branch NAME"
         raise WorkspaceError(
             f"{folder} has changed since the run began, and the run changed the same places of "
-            f"{paths_named(merged.conflicts)}. {_UNCHANGED}",
+            f"{first_names(merged.conflicts, _NAMED)}. {_UNCHANGED}",
             f"Take the changes as a branch, and merge it: {branch}"
             if base.head
             else f"See the patch, and make its changes yourself: prefect-swarm patch {run}",
@@ -139,12 +137,6 @@ def refused_change(change: FileChange) -> str:
     if "link" in kinds:
         return "it is a link, and links are left to git"
     return "it is a repository within this one" if "submodule" in kinds else ""
-
-
-def paths_named(paths: Sequence[str]) -> str:
-    """Name the first paths, and count the others. Pure."""
-    more = len(paths) - _NAMED
-    return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _in_the_way(path: str, why: str, advice: str) -> WorkspaceError:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-__all__ = ["is_secret", "is_test", "is_within", "path_problem", "pattern_problem"]
+__all__ = ["first_names", "is_secret", "is_test", "is_within", "path_problem", "pattern_problem"]
 
 _LONGEST = 1_000
 _PATTERN = 200
@@ -101,6 +101,12 @@ def _fits(parts: Sequence[str], segments: Sequence[_Segment]) -> bool:
 
 
 _NOTHING = re.compile(r"(?!)")
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """Name the first of some paths, and count the others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_test(path: str) -> bool:

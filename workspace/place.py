@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from ..data_types import Frozen
 
 __all__ = ["Workplace"]
@@ -25,4 +23,4 @@ class Workplace(Frozen):
     folder: str
     start: str
     checks: tuple[str, ...] = ()
-    python: str = Field(default="")
+    python: str = ""

@@ -35,6 +35,7 @@ __all__ = [
     "PatchError",
     "PatchTooLargeError",
     "Repository",
+    "change_index",
     "folder_of",
 ]
 
@@ -46,7 +47,8 @@ _KINDS: dict[str, Kind] = {
     "160000": "submodule",
 }
 _MODES: dict[Kind, str] = {kind: mode for mode, kind in _KINDS.items()}
-_NO_BLOB = "0" * 40
+_GONE = ("0", "0" * 40)
+"""Git's mode and blob of a file that an index is to lose."""
 _MIB = 1 << 20
 LARGEST_PATCH = 4 * _MIB
 """Bytes that a patch may have: it is read by gates, persons and models."""
@@ -200,19 +202,16 @@ class Repository:
     def with_changes(self, tree: str, changes: Mapping[str, FileData | None]) -> str:
         """Return a tree in which files hold something else; None takes a file away."""
         with self._index(tree) as index:
-            lines = bytearray()
-            for path, change in changes.items():
-                if change is None:
-                    lines += f"0 {_NO_BLOB}\t{path}\0".encode(*_NAMES)
-                    continue
-                blob = self.git("hash-object", "-w", "--stdin", stdin=change.data).decode().strip()
-                mode = _MODES["executable" if change.executable else "file"]
-                # What stands in the place of a folder, or the other way round, goes.
-                lines += f"{mode} {blob}\t{path}\0".encode(*_NAMES)
-            self.git(
-                "update-index", "-z", "--replace", "--index-info", index=index, stdin=bytes(lines)
-            )
+            stored = {path: self._stored(change) for path, change in changes.items()}
+            change_index(self.git, index, stored)
             return self.git("write-tree", index=index).decode().strip()
+
+    def _stored(self, change: FileData | None) -> tuple[str, str] | None:
+        """Write what a file is to hold; return git's mode and the blob, None where it goes."""
+        if change is None:
+            return None
+        blob = self.git("hash-object", "-w", "--stdin", stdin=change.data).decode().strip()
+        return _MODES["executable" if change.executable else "file"], blob
 
     def changes(self, before: str, after: str) -> tuple[FileChange, ...]:
         """Return the files in which two trees differ, by their paths."""
@@ -314,11 +313,10 @@ class Repository:
         folder.chmod(0o755)
         with self._index(tree) as index:
             # What holds secrets is a part of the tree, and nobody who runs a command sees it.
-            secret = [path for path in self.entries(tree) if is_secret(path)]
-            gone = b"".join(
-                b"0 %b\t%b\0" % (_NO_BLOB.encode(), path.encode(*_NAMES)) for path in secret
+            names = (
+                name.decode(*_NAMES) for name in _parts(self.git("ls-files", "-z", index=index))
             )
-            self.git("update-index", "-z", "--index-info", index=index, stdin=gone)
+            change_index(self.git, index, dict.fromkeys(filter(is_secret, names)))
             git = Git(self.folder / "git", {"checkout.workers": "0"})
             git("checkout-index", "-a", "-q", "-f", index=index, work=folder)
 
@@ -449,6 +447,20 @@ class Repository:
     def unpack(self, data: bytes) -> None:
         """Take what `pack` returned."""
         self.git("index-pack", "--stdin", "--fix-thin", stdin=data)
+
+
+def change_index(git: Git, index: Path, changes: Mapping[str, tuple[str, str] | None]) -> None:
+    """Give files of an index git's mode and the blob, by their paths; None takes one away.
+
+    What stands in the place of a folder, or the other way round, goes.
+    """
+    if not changes:
+        return
+    # What goes makes room first.
+    ordered = sorted(changes.items(), key=lambda change: change[1] is not None)
+    lines = (f"{mode} {blob}\t{path}\0" for path, new in ordered for mode, blob in [new or _GONE])
+    text = "".join(lines).encode(*_NAMES)
+    git("update-index", "-z", "--replace", "--index-info", index=index, stdin=text)
 
 
 def _parts(printed: bytes) -> list[bytes]:

@@ -203,12 +203,11 @@ def _environment(python: str, place: str) -> _Environment:
     path = Path(os.path.abspath(Path(python).expanduser()))
     prefix = path.parent.parent
     base = _base_of(prefix)
-    seen = collect_visible_files([base] if base else [])
-    shows = {target: source for source, target in seen.binds}
-    variables = {"PATH": f"{path.parent}:{own['PATH']}", "VIRTUAL_ENV": str(prefix)}
+    shows = {target: source for source, target in collect_visible_files([base or prefix]).binds}
+    variables = {"PATH": f"{path.parent}:{own['PATH']}"}
     if not base:  # It is no virtual environment.
-        seen = collect_visible_files([prefix])
-        return _Environment({t: s for s, t in seen.binds}, {}, {"PATH": variables["PATH"]})
+        return _Environment(shows, {}, variables)
+    variables["VIRTUAL_ENV"] = str(prefix)
     if not is_covered(str(prefix), [place]):
         return _Environment({**shows, str(prefix): str(prefix)}, {}, variables)
     # The files' own folder is a link in there, so that the environment can't be shown below it.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 
 from ...errors import Category, GateError
-from ...plan.output import OutputKind
+from ...plan.output import Output, OutputKind
 from ...workspace.git import git_version
 from ...workspace.names import is_test, is_within, path_problem
 from ...workspace.repository import LARGEST_FILE, Entry, FileChange, PatchError, Repository
@@ -41,12 +42,12 @@ def _git() -> str:
     return f"{_RULES}, git {'.'.join(map(str, git_version()))}"
 
 
-@dataclass(frozen=True)
-class PatchApplies:
-    """git applies it, and it changes only what it may."""
+@dataclass(frozen=True, kw_only=True)
+class _PatchGate(ABC):
+    """A gate that judges a patch which applies; one that doesn't fails on its FORMAT."""
 
-    name: str = "applies"
-    about: str = "a patch that applies, and changes only files that it may change"
+    name: str
+    about: str
     kinds: frozenset[OutputKind] = _PATCH
     stage: Stage = "light"
     timeout_s: float = 60.0
@@ -55,33 +56,56 @@ class PatchApplies:
         return _git()
 
     async def check(self, subject: Subject) -> Finding:
-        """Apply the patch, and look at each file that it changes."""
+        """Apply the patch to what its step starts from, and judge what that comes to."""
+        try:
+            patch = await asyncio.to_thread(judged, subject)
+        except PatchError as error:
+            return fault(Category.FORMAT, error.problem)
+        return await self.judge(patch, subject.output)
+
+    @abstractmethod
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:
+        """Judge a patch, by what the step has to produce."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchApplies(_PatchGate):
+    """git applies it, and it changes only what it may."""
+
+    name: str = "applies"
+    about: str = "a patch that applies, and changes only files that it may change"
+
+    async def check(self, subject: Subject) -> Finding:
+        """Say of an empty patch what is wrong with it, which git doesn't."""
         if not subject.artifact.strip():
             return fault(Category.LOGIC, "It changes nothing.")
-        return await asyncio.to_thread(_applies, subject)
+        return await super().check(subject)
+
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:
+        """Look at each file that the patch changes."""
+        return await asyncio.to_thread(_within_bounds, patch, output)
 
 
-def _applies(subject: Subject) -> Finding:
-    try:
-        found = judged(subject)
-    except PatchError as error:
-        return fault(Category.FORMAT, error.problem)
-    if not found.changes:
+def _within_bounds(patch: JudgedPatch, output: Output) -> Finding:
+    if not patch.changes:
         return fault(Category.LOGIC, "It changes nothing.")
     problems = [
         Diagnostic(message=f"{change.path}: {problem}")
-        for change in found.changes
-        if (problem := _problem_of(found.repository, change, subject))
+        for change in patch.changes
+        if (problem := _problem_of(patch.repository, change, output))
     ]
-    new = [change.path for change in found.changes if change.before is None]
-    ignored = found.repository.ignored(found.after, new)
+    new = [change.path for change in patch.changes if change.before is None]
+    ignored = patch.repository.ignored(patch.after, new)
     problems += [Diagnostic(message=f"{path}: git ignores it") for path in sorted(ignored)]
-    return fault(Category.LOGIC, *problems[:_MOST]) if problems else Finding(status="passed")
+    return _finding(Category.LOGIC, problems)
 
 
-def _problem_of(repository: Repository, change: FileChange, subject: Subject) -> str:
+def _finding(category: Category, found: Sequence[Diagnostic]) -> Finding:
+    return fault(category, *found[:_MOST]) if found else Finding(status="passed")
+
+
+def _problem_of(repository: Repository, change: FileChange, output: Output) -> str:
     """Say why a patch may not change a file so; "" if it may."""
-    output = subject.output
     if problem := path_problem(change.path):
         return problem
     if output.only and not is_within(change.path, (*output.only, *output.may_change)):
@@ -116,27 +140,17 @@ def _leads_out(target: str, depth: int) -> bool:
     return target.startswith("/") or ups > depth or ".." in parts[ups:]
 
 
-@dataclass(frozen=True)
-class PatchSecrets:
+@dataclass(frozen=True, kw_only=True)
+class PatchSecrets(_PatchGate):
     """What it adds holds no key and no password."""
 
     name: str = "secrets"
     about: str = "a patch that adds no key, token or password"
-    kinds: frozenset[OutputKind] = _PATCH
-    stage: Stage = "light"
-    timeout_s: float = 60.0
 
-    def version(self) -> str:
-        return _git()
-
-    async def check(self, subject: Subject) -> Finding:
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:  # noqa: ARG002
         """Look at the lines that the patch adds."""
-        try:
-            added = await asyncio.to_thread(lambda: dict(_added(judged(subject))))
-        except PatchError as error:
-            return fault(Category.FORMAT, error.problem)
-        found = await asyncio.to_thread(secrets_in, added)
-        return fault(Category.LOGIC, *found[:_MOST]) if found else Finding(status="passed")
+        found = await asyncio.to_thread(lambda: secrets_in(dict(_added(patch))))
+        return _finding(Category.LOGIC, found)
 
 
 def _added(patch: JudgedPatch) -> Iterator[tuple[str, list[tuple[int, str]]]]:
@@ -159,31 +173,22 @@ def _data(patch: JudgedPatch, entry: Entry | None) -> bytes | None:
     return None if entry is None or entry.kind == "submodule" else patch.repository.data(entry)
 
 
-@dataclass(frozen=True)
-class KeptTests:
+@dataclass(frozen=True, kw_only=True)
+class KeptTests(_PatchGate):
     """Tests that there were are there, and ask what they asked."""
 
     name: str = "tests-kept"
     about: str = "a patch that changes, skips, weakens and deletes no test that there was"
-    kinds: frozenset[OutputKind] = _PATCH
-    stage: Stage = "light"
     timeout_s: float = 120.0
 
-    def version(self) -> str:
-        return _git()
-
-    async def check(self, subject: Subject) -> Finding:
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:
         """Compare the tests, and what configures the checks, before and after."""
-        try:
-            before, after = await asyncio.to_thread(_compared, subject)
-        except PatchError as error:
-            return fault(Category.FORMAT, error.problem)
-        found = await asyncio.to_thread(weakened_tests, before, after, subject.output.may_change)
-        return fault(Category.LOGIC, *found[:_MOST]) if found else Finding(status="passed")
+        before, after = await asyncio.to_thread(_compared, patch)
+        found = await asyncio.to_thread(weakened_tests, before, after, output.may_change)
+        return _finding(Category.LOGIC, found)
 
 
-def _compared(subject: Subject) -> tuple[dict[str, bytes], dict[str, bytes | None]]:
-    patch = judged(subject)
+def _compared(patch: JudgedPatch) -> tuple[dict[str, bytes], dict[str, bytes | None]]:
     paths = {change.path for change in patch.changes}
     before = {
         path: patch.repository.data(entry)
@@ -199,13 +204,12 @@ def _is_code(entry: Entry) -> bool:
     return entry.size < 1 << 20 and entry.path.endswith((".py", ".toml", ".cfg", ".ini"))
 
 
-@dataclass(frozen=True)
-class ProjectChecks:
+@dataclass(frozen=True, kw_only=True)
+class ProjectChecks(_PatchGate):
     """The user's own commands pass as they do without it."""
 
     name: str = "check"
     about: str = "the commands of --check pass as they do without the patch"
-    kinds: frozenset[OutputKind] = _PATCH
     stage: Stage = "unit"
     timeout_s: float = 1500.0
 
@@ -213,14 +217,14 @@ class ProjectChecks:
         return _sandboxed()
 
     async def check(self, subject: Subject) -> Finding:
-        """Run the checks without the patch, unless that was done, and with it."""
-        place = place_of(subject)
-        if not place.checks:
+        """Skip it where there are no checks."""
+        if not place_of(subject).checks:
             return Finding(status="skipped")
-        try:
-            patch = await asyncio.to_thread(judged, subject)
-        except PatchError as error:
-            return fault(Category.FORMAT, error.problem)
+        return await super().check(subject)
+
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:
+        """Run the checks without the patch, unless that was done, and with it."""
+        place = patch.place
         before = await checked(patch.repository, place, patch.before)
         if ended := next((each.ended for each in before if each.ended), ""):
             raise GateError(
@@ -232,10 +236,10 @@ class ProjectChecks:
             lambda: [
                 problem
                 for command, old, new in zip(place.checks, before, after, strict=True)
-                for problem in regressions(command, old, new, subject.output.may_change)
+                for problem in regressions(command, old, new, output.may_change)
             ]
         )
-        return fault(Category.CODE, *found[:_MOST]) if found else Finding(status="passed")
+        return _finding(Category.CODE, found)
 
 
 def _sandboxed() -> str:
@@ -243,41 +247,43 @@ def _sandboxed() -> str:
     return f"{_git()}, sandbox {kind}"
 
 
-@dataclass(frozen=True)
-class ProjectTools:
+@dataclass(frozen=True, kw_only=True)
+class ProjectTools(_PatchGate):
     """The project's own formatter, linter or type checker finds nothing new."""
 
     use: ToolUse
-    name: str
-    about: str
-    kinds: frozenset[OutputKind] = _PATCH
-    stage: Stage = "light"
     timeout_s: float = 600.0
 
     def version(self) -> str:
         return _sandboxed()
 
-    async def check(self, subject: Subject) -> Finding:
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:  # noqa: ARG002
         """Have the tool look at the files of Python that the patch changes, before and after."""
-        return await _check_with_tool(self.use, subject)
+        return await _check_with_tool(self.use, patch)
 
 
 PROJECT_TOOLS = (
-    ProjectTools("format", "project-format", "a patch whose Python is formatted as the project's"),
-    ProjectTools("lint", "project-lint", "a patch in which the project's linter finds nothing new"),
     ProjectTools(
-        "typecheck", "project-types", "a patch in which its type checker finds nothing new"
+        use="format",
+        name="project-format",
+        about="a patch whose Python is formatted as the project's",
+    ),
+    ProjectTools(
+        use="lint",
+        name="project-lint",
+        about="a patch in which the project's linter finds nothing new",
+    ),
+    ProjectTools(
+        use="typecheck",
+        name="project-types",
+        about="a patch in which its type checker finds nothing new",
     ),
 )
 """A gate for each tool that a project may have."""
 
 
-async def _check_with_tool(use: ToolUse, subject: Subject) -> Finding:
+async def _check_with_tool(use: ToolUse, patch: JudgedPatch) -> Finding:
     """Return what a project's own tool newly finds in the files of Python that a patch changes."""
-    try:
-        patch = await asyncio.to_thread(judged, subject)
-    except PatchError as error:
-        return fault(Category.FORMAT, error.problem)
     paths = patch.python_files
     configurations = await asyncio.to_thread(_configurations, patch)
     tool = tool_for(use, configurations)

@@ -12,7 +12,14 @@ from typing import Any, Literal, cast
 
 from ..base import Diagnostic
 
-__all__ = ["CONFIGURATIONS", "ProjectTool", "findings_of", "new_findings", "tool_for"]
+__all__ = [
+    "CONFIGURATIONS",
+    "ProjectTool",
+    "findings_of",
+    "new_findings",
+    "tool_for",
+    "tool_tables",
+]
 
 ToolUse = Literal["format", "lint", "typecheck"]
 CONFIGURATIONS = (
@@ -75,7 +82,7 @@ def tool_for(use: ToolUse, configurations: Mapping[str, bytes]) -> ProjectTool |
     Args:
         configurations: What its configuration files hold, by their paths.
     """
-    tables = _tables(configurations.get("pyproject.toml", b""))
+    tables = tool_tables(configurations.get("pyproject.toml", b"")).keys()
     has_ruff = "ruff" in tables or any(
         name in configurations for name in ("ruff.toml", ".ruff.toml")
     )
@@ -94,12 +101,13 @@ def tool_for(use: ToolUse, configurations: Mapping[str, bytes]) -> ProjectTool |
             return _MYPY if has_mypy or named else None
 
 
-def _tables(data: bytes) -> set[str]:
+def tool_tables(project: bytes) -> dict[str, Any]:
+    """Return the tables `tool` of a `pyproject.toml`, by their names; none where it has none."""
     try:
-        found: Any = tomllib.loads(data.decode()).get("tool", {})
+        found: Any = tomllib.loads(project.decode()).get("tool", {})
     except (ValueError, RecursionError):
-        return set()
-    return set(cast("dict[str, Any]", found)) if isinstance(found, dict) else set()
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
 def findings_of(printed: str, place: str) -> list[tuple[str, int, str]]:

@@ -62,7 +62,7 @@ class Session:
 async def session(
     shop: RunWorkspace, number: int = 0, *, changes: bool = True, seconds: float = 60.0
 ) -> AsyncGenerator[Session]:
-    source = WorkspaceSource(str(shop.user_folder), seconds)
+    source = WorkspaceSource(seconds)
     async with calls_of(source, shop.use(changes=changes)) as calls:
         yield Session(calls, number)
 
@@ -73,7 +73,7 @@ def patch(shop: RunWorkspace) -> str:
 
 @pytest.mark.parametrize("changes", [True, False])
 def test_who_makes_no_patch_reads_and_runs_commands(shop: RunWorkspace, changes: bool) -> None:
-    source = WorkspaceSource(str(shop.user_folder))
+    source = WorkspaceSource()
     tools = asyncio.run(listed_tools(source, shop.use(changes=changes), 10))
     reading = {"list", "search", "read"}
     assert set(tools) == reading | ({"edit", "write", "delete", "run"} if changes else {"run"})

@@ -13,9 +13,9 @@ from prefect_swarm.workspace.delivery import (
     deliver,
     find_delivery,
     outcome_of,
-    paths_named,
     refused_change,
 )
+from prefect_swarm.workspace.names import first_names
 from prefect_swarm.workspace.repository import Entry, FileChange, FileData, Kind
 from taken_patches import RUN, git, new_repository, run_on, snapshot, take
 
@@ -159,4 +159,4 @@ def test_what_is_never_written(path: str, kind: Kind, why: str) -> None:
 
 
 def test_many_paths_are_counted() -> None:
-    assert paths_named([f"{n}.py" for n in range(12)]).endswith("9.py and 2 more")
+    assert first_names([f"{n}.py" for n in range(12)], 10).endswith("9.py and 2 more")

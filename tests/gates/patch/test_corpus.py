@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from patch_corpus import BASE, FAILING, RIGHT, WRONG, Edit, changed_files, write_base
+from patch_corpus import RIGHT, WRONG, Edit, changed_files
+from patch_project import BASE, FAILING, write_base
 from prefect_swarm.gates.base import Diagnostic
 from prefect_swarm.gates.patch.kept_tests import weakened_tests
 from prefect_swarm.gates.patch.secrets import secrets_in

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patch_corpus import BASE
+from patch_project import BASE
 from prefect_swarm.gates.patch.kept_tests import is_check_configuration, weakened_tests
 
 PATH = "tests/test_a.py"
