@@ -239,6 +239,8 @@ _NO_MATTER = frozenset(
 )
 """Options that bound a run or show it: what is completed under others is completed. Of a block
 there are its options."""
+_NO_MATTER_UNSET = ("workspace", "checks", "python")
+"""Options that are no part of a key unless they are set: keys of earlier versions stay."""
 
 
 def line_keys(lines: Iterable[str], options: SwarmOptions, inputs: str = "") -> list[str]:
@@ -249,7 +251,8 @@ def line_keys(lines: Iterable[str], options: SwarmOptions, inputs: str = "") -> 
         options: The batch's.
         inputs: A digest of the inputs that every line gets.
     """
-    common = options.model_dump(mode="json", exclude={*_NO_MATTER})
+    unset = {name for name in _NO_MATTER_UNSET if not getattr(options, name)}
+    common = options.model_dump(mode="json", exclude={*_NO_MATTER, *unset})
     base = json.dumps([common, inputs], sort_keys=True)
     seen = Counter[str]()
     keys: list[str] = []

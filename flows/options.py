@@ -242,20 +242,17 @@ class SwarmOptions(CallBounds):
         min_length=1,
         description="Folder that steps may read, and change by patches: a git repository, or any "
         "folder. It is copied when the run begins, and `apply` alone writes to it.",
-        exclude_if=lambda value: value is None,
     )
     checks: tuple[str, ...] = Field(
         default=(),
         description="Command that a patch of the workspace has to pass as it passes without it, "
         "such as 'pytest -q'; repeatable.",
-        exclude_if=lambda value: not value,
     )
     python: str | None = Field(
         default=None,
         min_length=1,
         description="Python of the workspace's own environment, which its checks find first on "
         "PATH, such as .venv/bin/python.",
-        exclude_if=lambda value: value is None,
     )
     toolsets: tuple[str, ...] | None = Field(
         default=None,
