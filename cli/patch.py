@@ -122,7 +122,7 @@ def _make_branch(run: RunStore, repository: Repository, state: WorkspaceState, n
     from ..store.workspace import message_of
     from ..workspace.branch import BranchCommit, add_branch
 
-    commits = [BranchCommit(each.whole, message_of(each, run.run_id)) for each in state.taken]
+    commits = [BranchCommit(each.whole, message_of(each)) for each in state.taken]
     base = state.base
     made = add_branch(repository, base, name, commits, run.run_id)
     for each in made:

@@ -22,11 +22,20 @@ from ..store.protocol import PlanRecord, RunStore
 from ..store.result import Planning
 from ..store.runs import find_run
 from ..store.step import StepState, TakenFrom
+from ..store.workspace import patch_bases, take_workspace, workspace_state
 from ..tasks.planner.task import Planned
 from ..text import plural
 from .members import states_stored, take_items
 from .options import SwarmOptions
-from .plan_changes import current_plan, plan_so_far, rules_of, unchanged_steps
+from .plan_changes import (
+    current_plan,
+    options_of,
+    plan_so_far,
+    root_bases,
+    rules_of,
+    unchanged_steps,
+    without_rebuilt,
+)
 from .planning import plan_rules
 from .stored_plan import (
     StoredPlanning,
@@ -245,7 +254,10 @@ def begin_fork(
     take_items(work.run, run)
     taken = taken_by(work, source, after)
     plain = [name for name in taken if name in work.steps]
-    for name in (*plain, *_members_taken(work, source, after, taken)):
+    all_taken = [*plain, *_members_taken(work, source, after, taken)]
+    if options.workspace is not None and options.workspace == options_of(work.run).workspace:
+        take_workspace(work.run, run, all_taken)
+    for name in all_taken:
         if not run.take_output(name, work.run):
             raise InputError(
                 f"{work.run.place('output', name)} went away while run {work.run.run_id} was "
@@ -310,6 +322,7 @@ def _members_taken(
         if isinstance(event, ExpandedEvent)
         for member in event.steps
     }
+    bases = patch_bases(workspace_state(work.run))
     known: dict[str, bool] = {}
 
     def is_as_it_was(name: str) -> bool:
@@ -323,7 +336,7 @@ def _members_taken(
         state = states.get(name)
         if state is None or not state.parent:
             return name in taken
-        if not all(map(is_as_it_was, needs.get(name, ()))):
+        if not all(map(is_as_it_was, {*needs.get(name, ()), *bases.get(name, ())})):
             return False
         members = within.get(name, [])
         return name in work.steps or (_is_done(state) and all(map(is_as_it_was, members)))
@@ -355,6 +368,9 @@ def taken_by(work: FinishedWork, source: ForkSource, after: TaskIR) -> tuple[str
     finished = {*work.steps, *work.over}
     members = [state.id for state in states_stored(work.run) if state.parent]
     taken = steps_taken_over(work.plan, after, finished, source.again)
+    needs = {step.id: step.needs for step in compile_plan(after).steps}
+    stands = without_rebuilt(taken, root_bases(work.run), needs)
+    taken = tuple(name for name in taken if name in stands)
     check_choice(source, work.plan, after, taken, len(finished), members)
     return taken
 

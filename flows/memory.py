@@ -299,6 +299,7 @@ async def reads_facts(options: SwarmOptions) -> bool:
 def _with_memory(
     facts: PlanningFacts, store: Store, options: SwarmOptions, objective: str, flow_run_id: str
 ) -> PlanningFacts:
-    personas = persona_facts(store, options.namespace)
+    patches = options.workspace is not None
+    personas = persona_facts(store, options.namespace, patches=patches)
     plans = similar_plans(store, options.namespace, objective, flow_run_id)
     return facts.model_copy(update={"personas": personas, "plans": plans})

@@ -30,6 +30,7 @@ from ..store.attempt import excerpt
 from ..store.protocol import RunStore
 from ..store.question import Answer
 from ..store.step import StepState
+from ..store.workspace import patch_bases, workspace_state
 from ..tasks.planner.line_format import system_prompt
 from ..tasks.planner.task import Planned
 from ..tasks.replan import Replacement, read_replacement, replacement_request, replan
@@ -50,9 +51,11 @@ __all__ = [
     "plan_after_edits",
     "plan_so_far",
     "read_compiled",
+    "root_bases",
     "rules_of",
     "steps_written",
     "unchanged_steps",
+    "without_rebuilt",
 ]
 
 
@@ -182,6 +185,38 @@ def unchanged_steps(
     return frozenset(name for name in finished if name in new and old.get(name) == new[name])
 
 
+def without_rebuilt(
+    kept: Collection[str],
+    bases: Mapping[str, Collection[str]],
+    needs: Mapping[str, Collection[str]],
+) -> frozenset[str]:
+    """Return the steps whose patches still stand where the others are done anew. Pure.
+
+    Args:
+        kept: Steps that are otherwise as they were.
+        bases: On whose patches each step's, or its members', was made, by ids of steps.
+        needs: Which steps each reads.
+    """
+    left = frozenset(kept)
+    gone = frozenset[str]()
+    while more := {
+        name
+        for name in left
+        if not left.issuperset(bases.get(name, ())) or not gone.isdisjoint(needs.get(name, ()))
+    }:
+        left, gone = left - more, gone | more
+    return left
+
+
+def root_bases(run: RunStore) -> Mapping[str, Collection[str]]:
+    """Return on whose patches each step's was made, members counted to their steps."""
+    bases: dict[str, set[str]] = {}
+    for name, others in patch_bases(workspace_state(run)).items():
+        root = root_of(name)
+        bases.setdefault(root, set()).update({*map(root_of, others)} - {root})
+    return bases
+
+
 def read_compiled(data: Mapping[str, Any]) -> CompiledPlan | None:
     """Return a plan as `CompiledPlan.to_json` wrote it; None if it is none."""
     try:
@@ -261,6 +296,8 @@ def keep_unchanged(run: RunStore, plan: CompiledPlan) -> None:
     roots = dict.fromkeys(map(root_of, stored))
     before = _before(run)
     unchanged = unchanged_steps(before, plan, roots) if before else frozenset[str]()
+    needs = {step.id: step.needs for step in plan.steps}
+    unchanged = without_rebuilt(unchanged, root_bases(run), needs)
     finished = run.finished_steps()
     for name in roots:
         if name in unchanged:

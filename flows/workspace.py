@@ -233,6 +233,7 @@ class Workspace:
         onto = self._onto(step, attempt, needs)
         start = merge_all(repository, onto, state.base.at).commit
         taken = TakenPatch(
+            run=self.run.run_id,
             step=step,
             agent=record.agent,
             subject=one_line(record.step.prompt, _SUBJECT),
@@ -241,7 +242,7 @@ class Workspace:
             whole="",
         )
         tree = repository.applied(start, patch)
-        message = message_of(taken, self.run.run_id)
+        message = message_of(taken)
         commit = repository.commit(tree, (start,), message, state.base.at)
         if (known := state.taken_of(step)) is not None:
             if known.commit == commit:

@@ -6,7 +6,7 @@ The repository on this machine can always be made again from that.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from threading import Lock
 
@@ -28,9 +28,11 @@ __all__ = [
     "message_of",
     "open_state",
     "open_workspace",
+    "patch_bases",
     "store_state",
     "stored_patch",
     "take_patch",
+    "take_workspace",
     "with_finished",
     "workspace_state",
 ]
@@ -43,6 +45,7 @@ class TakenPatch(Frozen):
     """A step's patch that the run has taken.
 
     Attributes:
+        run: The run that made it; a fork takes it over.
         step: The step's id.
         agent: Who made it.
         subject: What it is about, in a line.
@@ -51,6 +54,7 @@ class TakenPatch(Frozen):
         whole: The merge of all patches so far.
     """
 
+    run: str
     step: str
     agent: str
     subject: str
@@ -114,13 +118,29 @@ def begin_workspace(run: RunStore, base: WorkspaceBase) -> WorkspaceState:
     return state
 
 
+def take_workspace(source: RunStore, run: RunStore, finished: Collection[str]) -> None:
+    """Have a run start from the base of another one, with the patches of some of its steps.
+
+    Doing it again changes nothing.
+
+    Raises:
+        RunDamagedError: What was stored can't be read, or gives something else.
+        WorkspaceError: There is no git.
+    """
+    if workspace_state(source) is None or workspace_state(run) is not None:
+        return
+    repository, state = open_state(source)
+    state = with_finished(repository, state, finished).model_copy(update={"onto": {}})
+    for each in state.taken:
+        _write_patch(run, each.step, _patch_text(source, each.step))
+    run.write_tool_state(_NAME, state, {state.pack: source.tool_blob(_NAME, state.pack)})
+
+
 def take_patch(
     run: RunStore, state: WorkspaceState, taken: TakenPatch, patch: str
 ) -> WorkspaceState:
     """Write down a patch that was taken: its text first."""
-    data = patch.encode()
-    name = hashlib.sha256(data).hexdigest()
-    run.write_tool_state(_patch_name(taken.step), _PatchText(blob=name), {name: data})
+    _write_patch(run, taken.step, patch)
     state = state.model_copy(update={"taken": (*state.taken, taken)})
     store_state(run, state)
     return state
@@ -132,6 +152,12 @@ class _PatchText(Frozen):
 
 def _patch_name(step: str) -> str:
     return f"{_NAME}-{step}"
+
+
+def _write_patch(run: RunStore, step: str, patch: str) -> None:
+    data = patch.encode()
+    name = hashlib.sha256(data).hexdigest()
+    run.write_tool_state(_patch_name(step), _PatchText(blob=name), {name: data})
 
 
 def _patch_text(run: RunStore, step: str) -> str:
@@ -209,7 +235,7 @@ def _restore(run: RunStore, repository: Repository, state: WorkspaceState) -> No
             raise RunDamagedError(
                 f"The patch of {each.step} in run {run.run_id} doesn't fit what it did."
             ) from None
-        message = message_of(each, run.run_id)
+        message = message_of(each)
         commit = repository.commit(tree, (start.commit,), message, state.base.at)
         whole = repository.merged(whole, commit, state.base.at).commit
         if (commit, whole) != (each.commit, each.whole):
@@ -234,6 +260,24 @@ def with_finished(
     return state.model_copy(update={"taken": tuple(taken)}) if gone else state
 
 
+def patch_bases(state: WorkspaceState | None) -> Mapping[str, frozenset[str]]:
+    """Return on which steps' patches each step's patch was made, by their ids. Pure.
+
+    These are those of the steps that it needs, and after a conflict all that had been taken.
+    """
+    if state is None:
+        return {}
+    bases: dict[str, frozenset[str]] = {}
+    within: dict[str, frozenset[str]] = {state.base.commit: frozenset()}
+    whole = frozenset[str]()
+    for each in state.taken:
+        bases[each.step] = frozenset[str]().union(*(within.get(name, ()) for name in each.onto))
+        whole |= {each.step}
+        within[each.commit] = bases[each.step] | {each.step}
+        within.setdefault(each.whole, whole)
+    return bases
+
+
 def merge_all(repository: Repository, commits: Sequence[str], at: int) -> Merged:
     """Merge commits one after another; where two conflict, that is the result."""
     found = Merged(commits[0])
@@ -244,7 +288,7 @@ def merge_all(repository: Repository, commits: Sequence[str], at: int) -> Merged
     return found
 
 
-def message_of(taken: TakenPatch, run: str) -> str:
+def message_of(taken: TakenPatch) -> str:
     """Return a commit's message: what it is about, and who made it in which run."""
     agent = one_line(taken.agent, 80)
-    return f"{taken.subject}\n\nAgent: {agent}\nStep: {taken.step}\nSwarm-Run: {run}\n"
+    return f"{taken.subject}\n\nAgent: {agent}\nStep: {taken.step}\nSwarm-Run: {taken.run}\n"

@@ -204,8 +204,15 @@ def _plan_of(store: Store, namespace: str, run: str, similarity: float) -> Earli
     return earlier_plan((entry.episode for entry in entries), similarity)
 
 
-def persona_facts(store: Store, namespace: str) -> tuple[PersonaFact, ...]:
+def persona_facts(
+    store: Store, namespace: str, *, patches: bool = False
+) -> tuple[PersonaFact, ...]:
     """Return the personas that may be given steps: those with the longest records first.
+
+    Args:
+        store: Where the personas and their records are.
+        namespace: Whose they are.
+        patches: Whether there are patches; else personas of theirs alone are left out.
 
     Raises:
         InputError: A persona of the user's is wrong.
@@ -216,9 +223,13 @@ def persona_facts(store: Store, namespace: str) -> tuple[PersonaFact, ...]:
     facts = [
         _persona_fact(each.persona, beliefs)
         for each in known
-        if each.status in ("active", "promoted")
+        if each.status in ("active", "promoted") and (patches or not _writes_patches(each.persona))
     ]
     return tuple(sorted(facts, key=lambda fact: (-fact.attempts, fact.name)))[:_MOST_PERSONAS]
+
+
+def _writes_patches(persona: Persona) -> bool:
+    return all(of.endswith("/patch") for of in persona.task_types)
 
 
 def _persona_fact(persona: Persona, beliefs: Beliefs) -> PersonaFact:

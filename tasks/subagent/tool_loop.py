@@ -136,8 +136,11 @@ class ToolLoop:
         only = _changes_nothing if asked.looks_around else _any
         tools = AttemptTools(self.use, asked.tools, self._catalogue, self._journaled, only)
         model = CompactingModel(self.model, asked, self._journaled)
-        agent = Agent[None, str](
+        agent = Agent[None, str | None](
             WithOwnIds(model),
+            # Who has done all by its tools may say nothing more; whether that is an answer is
+            # found out as for any other.
+            output_type=str | None,
             deps_type=type(None),
             name=asked.agent,
             instructions=asked.instructions,
@@ -164,7 +167,7 @@ class ToolLoop:
             ) from error
 
     async def _turns(
-        self, run: AgentRun[None, str], tools: AttemptTools, model: CompactingModel
+        self, run: AgentRun[None, str | None], tools: AttemptTools, model: CompactingModel
     ) -> ModelResponse:
         budget, before = current_task().budget, len(self.messages)
         async for node in run:

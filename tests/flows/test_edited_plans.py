@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from plan_edits import edit_prompt
 from prefect_swarm.flows import approval as asking
 from prefect_swarm.flows.control import RunControl, controlled
-from prefect_swarm.flows.plan_changes import current_plan
-from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.events import RunEvent
-from prefect_swarm.store.folder import RunFolder
-from prefect_swarm.store.question import Answer, Question
 from provider_runs import planned, serving
 from streamed_plans import LAST_PIECES, OBJECTIVE, Streaming, kinds, steps_asked
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
-
-
-def edit(name: str) -> None:
-    """Have the first step ask for something else, as `prefect-swarm edit` writes it down."""
-    run = RunFolder.find(name)
-    before = current_plan(run).model_dump(mode="json", exclude={"inputs"})
-    first, *others = before["steps"]
-    plan = {**before, "steps": [{**first, "prompt": "Describe green tea"}, *others]}
-    approvals = Approvals(run)
-    asked = approvals.ask(Question(id="plan", asked="plan", subject="edit", title="An edit"))
-    approvals.answer(Answer(question=asked.id, verdict="edited", plan=plan))
 
 
 def test_what_was_asked_ahead_of_unchanged_steps_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +21,7 @@ def test_what_was_asked_ahead_of_unchanged_steps_is_kept(monkeypatch: pytest.Mon
         if event.kind == "began":
             names.append(event.run)
         if event.kind == "planned" and len(names) == 1:
-            edit(names[0])
+            edit_prompt(names[0], "S1", "Describe green tea")
             names.append("edited")
 
     with (

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.fork import ForkSource, check_choice, steps_taken_over
+from prefect_swarm.flows.plan_changes import without_rebuilt
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.digests import step_digests
 from prefect_swarm.plan.task_ir import TaskIR
@@ -48,6 +49,12 @@ def test_a_step_whose_upstream_is_done_anew_is_done_anew() -> None:
     # S1 was optional and had failed: now it may give S3 something to read.
     before = changed("S1", optional=True)
     assert steps_taken_over(before, before, ("S2", "S3", "S4")) == ("S2",)
+
+
+def test_a_patch_made_on_one_that_is_done_anew_is_made_anew_too() -> None:
+    needs = {"S3": ["S2"], "S4": ["S5"]}
+    assert without_rebuilt(["S2", "S3", "S4", "S5"], {"S2": ["S1"]}, needs) == {"S4", "S5"}
+    assert without_rebuilt(["S1", "S2", "S3"], {"S2": ["S1"]}, needs) == {"S1", "S2", "S3"}
 
 
 @st.composite

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plan_edits import edit_prompt
 from prefect_swarm import SwarmOptions, SwarmResult, fork, override_models, swarm
 from prefect_swarm.errors import Category, PlanError, WorkspaceError
 from prefect_swarm.flows.control import RunControl, controlled
@@ -66,7 +67,9 @@ def git(folder: Path, *words: str) -> str:
 def plan_of_patches(*steps: dict[str, Any]) -> TaskIR:
     agents = [{"name": "Engineer", "system_prompt": "You change code.", "tier": "worker"}]
     whole = [
-        {"agent": "Engineer", "output": {"kind": "patch", **step.pop("output", {})}, **step}
+        step
+        if "call" in step
+        else {"agent": "Engineer", "output": {"kind": "patch", **step.pop("output", {})}, **step}
         for step in steps
     ]
     return parse_plan({"objective": "Fix the shop", "agents": agents, "steps": whole})
@@ -126,7 +129,8 @@ def test_a_step_starts_from_the_patches_of_those_that_it_depends_on(shop: Path) 
     assert "-    return sum(prices) + 1\n+    whole = sum(prices)" in result.answer
 
 
-def test_what_conflicts_is_done_again_on_top_of_what_was_taken(shop: Path) -> None:
+def in_conflict(shop: Path) -> tuple[SwarmResult, Any]:
+    """Run two steps whose patches conflict; return the result and the model that did them."""
     plan = plan_of_patches(
         {"id": "S1", "prompt": "rename to amounts"}, {"id": "S2", "prompt": "fix the price"}
     )
@@ -152,11 +156,27 @@ def test_what_conflicts_is_done_again_on_top_of_what_was_taken(shop: Path) -> No
             first_is_taken.set()
 
     with controlled(RunControl(listener=note)):
-        result = run(plan, shop, model, gates=LIGHT)
+        return run(plan, shop, model, gates=LIGHT), model
+
+
+def test_what_conflicts_is_done_again_on_top_of_what_was_taken(shop: Path) -> None:
+    result, _ = in_conflict(shop)
     assert result.status == "completed"
     second = result.steps[1]
     assert [attempt.category for attempt in second.attempts] == [Category.CONFLICT, None]
     assert "def total(amounts):\n+    return sum(amounts)\n" in result.answer
+
+
+def test_a_fork_makes_a_patch_anew_that_was_made_on_one_that_it_makes_anew(shop: Path) -> None:
+    first, model = in_conflict(shop)
+    # Renamed by hand meanwhile: the fork starts from the files as its source did.
+    (shop / "shop" / "price.py").write_text("changed = True\n")
+    with override_models(worker=model, coder=model, architect=model, orchestrator=model):
+        kept = asyncio.run(fork(first.run_id, again=["S2"]))
+        anew = asyncio.run(fork(first.run_id, again=["S1"]))
+    assert kept.status == anew.status == "completed"
+    assert [step.taken_from is not None for step in kept.steps] == [True, False]
+    assert [step.taken_from is not None for step in anew.steps] == [False, False]
 
 
 def test_each_item_has_a_patch_of_its_own(shop: Path) -> None:
@@ -334,6 +354,56 @@ def test_a_fork_starts_from_the_patches_of_the_steps_that_it_takes_over(shop: Pa
     assert "fix the stock" in prompt
     assert "return sum(prices)\n" in read
     assert second.answer == first.answer
+
+
+def test_an_edited_plan_drops_the_patches_of_the_steps_that_it_changes(shop: Path) -> None:
+    plan = plan_of_patches(
+        {"id": "S1", "prompt": "raise the price"},
+        {"id": "S2", "prompt": "fix the stock"},
+        {"id": "S3", "prompt": "look at both", "depends_on": ["S1", "S2"]},
+    )
+    more: Call = ("edit", {"path": "shop/price.py", "old": "+ 1", "new": "+ 2"})
+    calls: dict[str, list[Call]] = {
+        "look at both": [("write", {"path": "seen", "content": "both\n"})],
+        "raise the price": [more],
+        "mend the price": [FIX_PRICE],
+        "fix the stock": [FIX_STOCK],
+    }
+
+    def note(event: RunEvent) -> None:
+        if event.kind == "started" and event.step == "S3" and not edited:
+            edited.append(event.step)
+            edit_prompt(event.run, "S1", "mend the price")
+
+    edited: list[str] = []
+    with controlled(RunControl(listener=note)):
+        result = run(plan, shop, editing(calls), gates=LIGHT)
+    assert result.status == "completed"
+    assert edited
+    assert "+    return sum(prices)\n" in result.answer
+    assert "sum(prices) + 2" not in result.answer
+    # Two for each step, and two more for those that were done anew.
+    assert result.cost.calls == 10
+
+
+def test_a_call_of_a_plan_reads_the_files_as_its_step_starts(shop: Path) -> None:
+    reads = {"toolset": "workspace", "tool": "read", "arguments": {"path": "shop/price.py"}}
+    plan = plan_of_patches(
+        {"id": "S1", "prompt": "fix the price"}, {"id": "S2", "call": reads, "depends_on": ["S1"]}
+    )
+    result = run(plan, shop, editing({"fix the price": [FIX_PRICE]}), gates=LIGHT)
+    assert result.status == "completed"
+    assert "return sum(prices)" in result.steps[1].output.text
+    assert "sum(prices) + 1" not in result.steps[1].output.text
+
+
+@pytest.mark.parametrize("words", ["", "I'm sorry, but I can't help with that."])
+def test_what_is_said_of_a_patch_does_not_fail_it(shop: Path, words: str) -> None:
+    plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
+    model = editing({"fix the price": [FIX_PRICE]}, says=lambda _prompt, _results: words)
+    result = run(plan, shop, model, gates=LIGHT)
+    assert (result.status, len(result.steps[0].attempts)) == ("completed", 1)
+    assert "+    return sum(prices)\n" in result.answer
 
 
 def test_a_model_without_tools_answers_with_a_diff(shop: Path) -> None:

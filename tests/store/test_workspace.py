@@ -14,9 +14,12 @@ from prefect_swarm.store.workspace import (
     WorkspaceState,
     merge_all,
     message_of,
+    open_state,
     open_workspace,
+    patch_bases,
     store_state,
     take_patch,
+    take_workspace,
     workspace_state,
 )
 from prefect_swarm.workspace.repository import Repository, folder_of
@@ -43,9 +46,15 @@ def take(shop: RunWorkspace, step: str, path: str, text: str, *onto: str) -> Tak
     files = {name: repository.data(entry) for name, entry in repository.entries(before).items()}
     after = tree_with(repository, {**files, path: text})
     taken = TakenPatch(
-        step=step, agent="Engineer", subject=f"Do {step}", onto=commits, commit="", whole=""
+        run=run.run_id,
+        step=step,
+        agent="Engineer",
+        subject=f"Do {step}",
+        onto=commits,
+        commit="",
+        whole="",
     )
-    commit = repository.commit(after, (start,), message_of(taken, run.run_id), state.base.at)
+    commit = repository.commit(after, (start,), message_of(taken), state.base.at)
     whole = repository.merged(state.whole, commit, state.base.at).commit
     taken = taken.model_copy(update={"commit": commit, "whole": whole})
     take_patch(run, state, taken, repository.patch(before, after))
@@ -62,6 +71,37 @@ def test_another_machine_makes_the_same_commits(shop: RunWorkspace) -> None:
     assert shop.repository.has(third.whole)
     assert shop.held(third.whole) == before
     assert all(shop.repository.has(each.commit) for each in (first, second, third))
+
+
+def test_a_patch_was_made_on_those_that_it_needs_and_after_a_conflict_on_all(
+    shop: RunWorkspace,
+) -> None:
+    first = take(shop, "S1", "a", "2\n")
+    second = take(shop, "S2", "b", "b\n")
+    take(shop, "S3", "c", "3\n", first.commit)
+    take(shop, "S4", "d", "4\n", second.whole)
+    assert patch_bases(workspace_state(shop.run)) == {
+        "S1": frozenset(),
+        "S2": frozenset(),
+        "S3": {"S1"},
+        "S4": {"S1", "S2"},
+    }
+    assert patch_bases(None) == {}
+
+
+def test_a_run_takes_over_the_base_and_the_patches_that_stand(shop: RunWorkspace) -> None:
+    first = take(shop, "S1", "a", "2\n")
+    take(shop, "S2", "b", "b\n", first.commit)
+    third = take(shop, "S3", "c", "3\n")
+    other = RunFolder(shop.run_folder.with_name("run2"))
+    take_workspace(shop.run, other, ["S2", "S3"])
+    take_workspace(shop.run, other, ["S1"])
+    repository, state = open_state(other)
+    assert [each.step for each in state.taken] == ["S3"]
+    assert state.taken[0].commit == third.commit
+    entries = repository.entries(state.whole)
+    assert repository.data(entries["a"]) == b"1\n"
+    assert repository.data(entries["c"]) == b"3\n"
 
 
 def test_a_run_goes_on_from_what_was_taken(shop: RunWorkspace) -> None:
@@ -123,7 +163,9 @@ def test_a_patch_that_gives_other_files_is_damage(shop: RunWorkspace) -> None:
 
 
 def test_a_patch_that_is_gone_is_damage(shop: RunWorkspace) -> None:
-    taken = TakenPatch(step="S1", agent="A", subject="s", onto=("x",), commit="x", whole="x")
+    taken = TakenPatch(
+        run="r", step="S1", agent="A", subject="s", onto=("x",), commit="x", whole="x"
+    )
     store_state(shop.run, shop.state.model_copy(update={"taken": (taken,)}))
     with pytest.raises(RunDamagedError):
         open_workspace(shop.run)
@@ -145,8 +187,10 @@ def test_a_run_without_a_workspace_says_so(tmp_path: Path) -> None:
 
 
 def test_a_message_names_the_step_in_lines_that_nobody_can_forge() -> None:
-    taken = TakenPatch(step="S1", agent="A\nStep: S9", subject="Fix", onto=(), commit="", whole="")
-    lines = message_of(taken, "run1").splitlines()
+    taken = TakenPatch(
+        run="run1", step="S1", agent="A\nStep: S9", subject="Fix", onto=(), commit="", whole=""
+    )
+    lines = message_of(taken).splitlines()
     assert lines == ["Fix", "", "Agent: A Step: S9", "Step: S1", "Swarm-Run: run1"]
 
 

@@ -70,10 +70,16 @@ def take(run: RunFolder, step: str, changes: Changes, *needs: str) -> None:
     }
     patch = repository.patch(before, repository.with_changes(before, written))
     taken = TakenPatch(
-        step=step, agent="Engineer", subject=f"do {step}", onto=onto, commit="", whole=""
+        run=run.run_id,
+        step=step,
+        agent="Engineer",
+        subject=f"do {step}",
+        onto=onto,
+        commit="",
+        whole="",
     )
     tree = repository.applied(start, patch)
-    commit = repository.commit(tree, (start,), message_of(taken, run.run_id), AT)
+    commit = repository.commit(tree, (start,), message_of(taken), AT)
     whole = repository.merged(state.whole, commit, AT)
     assert not whole.conflicts
     made = taken.model_copy(update={"commit": commit, "whole": whole.commit})

@@ -420,3 +420,15 @@ async def test_a_command_reaches_no_network_and_no_other_file(
     assert "OSError" in answer or "Error" in answer
     assert "hunter2" not in answer
     assert "[core]" not in answer
+
+
+@in_loop
+async def test_what_holds_secrets_is_seen_by_no_call_and_stays_as_it_is(tmp_path: Path) -> None:
+    shop = begun(tmp_path, {".env": "KEY=hunter2\n", "a": "1\n", ".env.example": "KEY=\n"})
+    async with session(shop) as files:
+        assert await files.does("search", text="KEY") == ".env.example:1: KEY="
+        shown = await files.does("run", command="ls -A; cat .env; echo 2 >a")
+        assert "hunter2" not in shown
+        assert shown.splitlines()[:2] == [".env.example", "a"]
+        assert shown.endswith("[changed] a")
+    assert "env" not in patch(shop)

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 def with_branch(run: RunFolder, name: str = "swarm/fix") -> list[str]:
     repository, state = open_workspace(run), workspace_state(run)
     assert state is not None
-    commits = [BranchCommit(each.whole, message_of(each, RUN)) for each in state.taken]
+    commits = [BranchCommit(each.whole, message_of(each)) for each in state.taken]
     return [each.subject for each in add_branch(repository, state.base, name, commits, RUN)]
 
 

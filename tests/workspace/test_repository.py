@@ -113,6 +113,8 @@ def test_a_patch_that_nobody_can_read_is_refused(repository: Repository) -> None
     large = tree_with(repository, {"a": "x" * 99 + "\n", "b": "y\n" * (LARGEST_PATCH // 2)})
     with pytest.raises(WorkspaceError, match="is the most"):
         repository.patch(empty, large)
+    # All patches together may have more.
+    assert len(repository.patch(empty, large, most=None)) > LARGEST_PATCH
 
 
 def new_file(path: str) -> str:

@@ -161,6 +161,20 @@ def test_a_command_that_was_well_and_is_not_is_told_with_its_last_words() -> Non
     assert said(outcome({}, 1), after) == []
 
 
+def test_a_check_that_is_ended_with_a_patch_alone_is_told() -> None:
+    before, after = CheckOutcome(exit_code=1), CheckOutcome(exit_code=-1, ended="It took 9 s.")
+    (found,) = regressions("pytest", before, after)
+    assert found.message == "`pytest` was not completed, and is without: It took 9 s."
+
+
+def test_reports_of_different_calls_are_not_compared() -> None:
+    first, second = ({f"t::{name}": TestOutcome(result="passed")} for name in ("a", "b"))
+    before, after = (CheckOutcome(exit_code=0, tests=tests) for tests in (first, second))
+    assert regressions("tox", before, after) == []
+    failed = after.model_copy(update={"exit_code": 1})
+    assert len(regressions("tox", before, failed)) == 1
+
+
 def test_many_and_long_names_are_bounded() -> None:
     names = {f"{n}{'x' * 10_000}\n\x1b[2J": "passed" for n in range(500)}
     found = said(outcome(names), outcome({}))

@@ -21,6 +21,7 @@ from prefect_swarm.gates.patch.execution import (
     Executed,
     execute,
     interpreter_problem,
+    place_problem,
     within,
 )
 from prefect_swarm.gates.sandbox import Program, ProgramResult, SandboxLimits
@@ -38,6 +39,13 @@ def executed(files: Path, *commands: str, limits: SandboxLimits = QUICK, **more:
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     return write_files(tmp_path / "files", {"a.txt": "one\n", "b/c.py": "x = 1\n"})
+
+
+def test_a_folder_that_each_sandbox_shows_is_no_workspace(tmp_path: Path) -> None:
+    assert place_problem(str(tmp_path)) == ""
+    for shown in ("/usr/share", str(Path(sys.prefix) / "lib")):
+        assert "each sandbox shows" in place_problem(shown)
+    assert "environment of this Python" in place_problem(sys.prefix)
 
 
 def test_commands_see_the_files_where_the_user_has_them_and_nothing_else(
