@@ -1,6 +1,6 @@
-"""Twelve bugs in a public package, mended by one agent and by four, side by side.
+"""Bugs in two public packages, mended by one agent and by four, side by side.
 
-The package is the source distribution of toolz 1.0.0, downloaded when the bench runs.
+The packages are source distributions, downloaded when the bench runs.
 """
 
 from __future__ import annotations
@@ -31,17 +31,16 @@ from scripted_edits import Call, editing
 
 __all__ = ["run"]
 
-PACKAGE = "toolz==1.0.0"
 LATENCY_S = 2.0
-CHECK = "python -m pytest -q -p no:cacheprovider toolz"
 HEAD = f"""\
 ## Bugs in a repository
 
-Twelve bugs are put into {PACKAGE.replace("==", " ")}, whose 180 tests find them all. A scripted
-model mends each with one exact edit, runs the tests once a step and answers; each of its requests
-takes {LATENCY_S:g} s. One agent mends all twelve, or four agents three each, side by side: in other
-lines, or so that two of them change the same line and one is done again on top of the other. All
-gates of patches, with the package's own tests as `--check`. Seconds are those of the whole run.
+Twelve bugs are put into toolz 1.0.0, and four into the one module of inflection 0.5.1; their 180
+and 455 tests find them all. A scripted model mends each with one exact edit, runs the tests once a
+step and answers; each of its requests takes {LATENCY_S:g} s. One agent mends all, or four agents
+a quarter each, side by side: in other lines, or so that two of them change the same line and one is
+done again on top of the other. All gates of patches, with the package's own tests as `--check`.
+Seconds are those of the whole run.
 
 | | Mended | Checks | Conflicts | Attempts | Seconds | Tokens |
 |---|---:|---|---:|---:|---:|---:|"""
@@ -61,7 +60,7 @@ class Bug:
         return "edit", {"path": self.path, "old": self.wrong, "new": self.right}
 
 
-BUGS = (
+TOOLZ_BUGS = (
     Bug("toolz/dicttoolz.py", "zip(map(func, d.keys()), d.values())", "zip(d.keys(), d.values())"),
     Bug("toolz/dicttoolz.py", "        if predicate(v):", "        if not predicate(v):"),
     Bug("toolz/dicttoolz.py", "reduce(operator.getitem, keys, coll)", "coll[keys[0]]"),
@@ -75,6 +74,31 @@ BUGS = (
     Bug("toolz/recipes.py", "frequencies(map(key, seq))", "frequencies(seq)"),
     Bug("toolz/itertoolz.py", "len(seq) == len(set(seq))", "len(seq) >= len(set(seq))"),
 )
+_INFLECTION = "inflection/__init__.py"
+INFLECTION_BUGS = (
+    Bug(_INFLECTION, "return word.replace('_', '-')", "return word.replace('-', '_')"),
+    Bug(_INFLECTION, "return pluralize(underscore(word))", "return underscore(word)"),
+    Bug(_INFLECTION, "    return string.lower()\n", "    return string.upper()\n"),
+    Bug(_INFLECTION, 'return "{}{}".format(number, ordinal(number))', "return ordinal(number)"),
+)
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package with bugs, and the tests that find them."""
+
+    name: str
+    tests: str
+    bugs: tuple[Bug, ...]
+
+    @property
+    def check(self) -> str:
+        """The command that runs its tests."""
+        return f"python -m pytest -q -p no:cacheprovider {self.tests}"
+
+
+TOOLZ = Package("toolz==1.0.0", "toolz", TOOLZ_BUGS)
+INFLECTION = Package("inflection==0.5.1", "test_inflection.py", INFLECTION_BUGS)
 
 
 def run() -> str:
@@ -86,11 +110,13 @@ async def measure() -> str:
     """Measure on the Prefect server that is configured."""
     with tempfile.TemporaryDirectory(prefix="prefect-swarm-bench-") as home:
         os.environ["PREFECT_INTEGRATIONS_SWARM_HOME"] = f"{home}/home"
-        folder = _package(Path(home))
+        toolz, inflection = (_made(Path(home), package) for package in (TOOLZ, INFLECTION))
         rows = [
-            await _row("one agent", folder, [[*range(12)]]),
-            await _row("four agents", folder, _GROUPS),
-            await _row("four agents, two at one line", folder, _GROUPS, overlap=True),
+            await _row("toolz, one agent", TOOLZ, toolz, [[*range(12)]]),
+            await _row("toolz, four agents", TOOLZ, toolz, _GROUPS),
+            await _row("toolz, four agents, two at one line", TOOLZ, toolz, _GROUPS, overlap=True),
+            await _row("inflection, one agent", INFLECTION, inflection, [[*range(4)]]),
+            await _row("inflection, four agents", INFLECTION, inflection, [[0], [1], [2], [3]]),
         ]
     return "\n".join([HEAD, *rows])
 
@@ -98,15 +124,16 @@ async def measure() -> str:
 _GROUPS = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
 
 
-def _package(home: Path) -> Path:
-    """Return a repository of the package with all bugs in it."""
+def _made(home: Path, package: Package) -> Path:
+    """Return a repository of a package with all bugs in it."""
+    place = home / package.tests
     command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
-    subprocess.run([*command, "--no-build-isolation", "-d", str(home), PACKAGE], check=True)
-    (archive,) = home.glob("*.tar.gz")
+    subprocess.run([*command, "--no-build-isolation", "-d", str(place), package.name], check=True)
+    (archive,) = place.glob("*.tar.gz")
     with tarfile.open(archive) as files:
-        files.extractall(home, filter="data")
+        files.extractall(place, filter="data")
     folder = archive.with_suffix("").with_suffix("")
-    for bug in BUGS:
+    for bug in package.bugs:
         file = folder / bug.path
         text = file.read_text(encoding="utf-8")
         assert text.count(bug.right) == 1, bug
@@ -129,22 +156,25 @@ def _plan(groups: Sequence[Sequence[int]]) -> TaskIR:
     return parse_plan({"objective": "Mend the package", "agents": agents, "steps": steps})
 
 
-async def _row(name: str, folder: Path, groups: list[list[int]], *, overlap: bool = False) -> str:
+async def _row(
+    name: str, package: Package, folder: Path, groups: list[list[int]], *, overlap: bool = False
+) -> str:
+    bugs, check = package.bugs, package.check
     plan = _plan(groups)
     by_prompt = {step.prompt: group for step, group in zip(plan.steps, groups, strict=True)}
 
     def calls(prompt: str) -> list[Call]:
         group = next(found for text, found in by_prompt.items() if text in prompt)
-        made = [BUGS[number].call for number in group]
+        made = [bugs[number].call for number in group]
         if overlap and 3 in group:
             # It writes the line of another agent's bug in a way of its own.
-            last = BUGS[11]
+            last = bugs[11]
             path, old = last.path, f"return {last.wrong}"
             new = "count = len(set(seq))\n        return len(seq) == count"
             made.append(("edit", {"path": path, "old": old, "new": new}))
         if overlap and 11 in group and "conflicts with" in prompt:
             made.pop()  # The files have it already.
-        return [*made, ("run", {"command": CHECK})]
+        return [*made, ("run", {"command": check})]
 
     quick = editing(calls)
 
@@ -155,18 +185,18 @@ async def _row(name: str, folder: Path, groups: list[list[int]], *, overlap: boo
         return await found
 
     model = FunctionModel(answer)
-    options = SwarmOptions(memory=False, workspace=str(folder), checks=(CHECK,), max_concurrency=4)
+    options = SwarmOptions(memory=False, workspace=str(folder), checks=(check,), max_concurrency=4)
     began = perf_counter()
     with override_models(worker=model, coder=model, architect=model, orchestrator=model):
         result = await swarm(plan.objective, plan=plan, options=options)
     seconds = perf_counter() - began
-    mended = sum(bug.wrong not in _patched(folder, result.answer, bug.path) for bug in BUGS)
+    mended = sum(bug.wrong not in _patched(folder, result.answer, bug.path) for bug in bugs)
     attempts = [attempt for step in result.steps for attempt in step.attempts]
     conflicts = sum(attempt.category is Category.CONFLICT for attempt in attempts)
     passed = "passed" if result.status == "completed" else f"{result.status}: {result.problem[:80]}"
     tokens = result.cost.input_tokens + result.cost.output_tokens
     return (
-        f"| {name} | {mended} of {len(BUGS)} | {passed} | {conflicts} | {len(attempts)} "
+        f"| {name} | {mended} of {len(bugs)} | {passed} | {conflicts} | {len(attempts)} "
         f"| {seconds:.0f} | {tokens:,} |"
     )
 

@@ -119,7 +119,8 @@ def found_lines(repository: Repository, tree: str, text: str, *, regular: bool, 
     lines = [
         f"{hit.path}:{hit.line}: {hit.text[:_LINE]}".rstrip("\r") for hit in hits[:_MOST_FOUND]
     ]
-    more = [f"[{len(hits) - _MOST_FOUND:,} more lines]"] if len(hits) > _MOST_FOUND else []
+    left = len(hits) - _MOST_FOUND
+    more = [f"[{left:,} more lines: name a folder, or look for more]"] if left > 0 else []
     return "\n".join(quoted_text("", "\n".join([*lines, *more])))
 
 

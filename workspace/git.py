@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from threading import Timer
 
 from ..errors import WorkspaceError
 from ..text import one_line
@@ -80,10 +82,12 @@ class Git:
         index: Path | None = None,
         work: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        most: int | None = None,
     ) -> bytes:
         """Return what git prints.
 
         Args:
+            most: Bytes that are returned of it, for a call that reads nothing; None for all.
             index: The index that the call reads and writes.
             work: The working folder.
             environment: Variables that it sees besides.
@@ -101,7 +105,7 @@ class Git:
             places["GIT_WORK_TREE"] = str(work)
         where = str(work or self.folder)
         whole = {**places, **(environment or {})}
-        return _call(["git", *options, *arguments], stdin, whole, where, self.seconds)
+        return _call(["git", *options, *arguments], stdin, whole, where, self.seconds, most)
 
 
 def read_only(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
@@ -133,6 +137,7 @@ def _call(
     environment: Mapping[str, str | None],
     where: str,
     seconds: float = SECONDS,
+    most: int | None = None,
 ) -> bytes:
     whole = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -147,17 +152,20 @@ def _call(
     }
     given = {name: value for name, value in whole.items() if value is not None}
     try:
-        done = subprocess.run(  # noqa: S603 - git alone, with arguments of our own
-            command,
-            input=stdin,
-            capture_output=True,
-            env=given,
-            cwd=where,
-            timeout=seconds,
-            # What is checked out is read by the sandbox's user; the folder around it is closed.
-            umask=0o022,
-            check=False,
-        )
+        if most is not None:
+            done = _first(command, given, where, seconds, most)
+        else:
+            done = subprocess.run(  # noqa: S603 - git alone, with arguments of our own
+                command,
+                input=stdin,
+                capture_output=True,
+                env=given,
+                cwd=where,
+                timeout=seconds,
+                # What is checked out is read by the sandbox's user; the folder around it is closed.
+                umask=0o022,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         raise WorkspaceError(
             f"git {_name(command)} took more than {seconds:g} s.",
@@ -170,6 +178,36 @@ def _call(
         problem = f"git {_name(command)} failed: {one_line(said, 600) or 'it says nothing'}"
         raise GitFailedError(problem, done.returncode, done.stdout)
     return done.stdout
+
+
+def _first(
+    command: list[str], environment: dict[str, str], where: str, seconds: float, most: int
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a call until it has printed so many bytes; it is ended then."""
+    with subprocess.Popen(  # noqa: S603 - git alone, with arguments of our own
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        cwd=where,
+    ) as process:
+        if process.stdout is None or process.stderr is None:
+            raise TypeError("a pipe that was asked for is missing")
+        timer = Timer(seconds, process.kill)
+        timer.start()
+        try:
+            printed = process.stdout.read(most)
+            is_whole = not process.stdout.read(1)
+            if not is_whole:
+                process.kill()
+            said = process.stderr.read()
+            status = process.wait()
+        finally:
+            timer.cancel()
+    if is_whole and status == -signal.SIGKILL:
+        raise subprocess.TimeoutExpired(command, seconds)
+    return subprocess.CompletedProcess(command, status if is_whole else 0, printed, said)
 
 
 def _name(command: list[str]) -> str:

@@ -60,6 +60,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _making = Lock()
 _readers: defaultdict[Path, int] = defaultdict(int)
 _SEARCH_S = 20.0
+_FOUND_BYTES = 8 * _MIB
 """What a search may take: some expressions take for ever."""
 _WHO = {"NAME": "Prefect Swarm", "EMAIL": "swarm@localhost"}
 
@@ -131,7 +132,7 @@ def folder_of(run: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A bare repository in `folder/git`, and what is checked out of it in `folder/trees`."""
+    """A bare repository in `folder/git`, and what single processes need of it in `folder/trees`."""
 
     folder: Path
 
@@ -153,17 +154,25 @@ class Repository:
         """
         if self.is_there:
             return
-        make_folder(self.folder / "git")
-        self.git("init", "--bare", "--quiet", "--template=")
+        # First: whoever is killed in between has it as well.
         make_folder(self.folder / "git" / "info")
+        self.git("init", "--bare", "--quiet", "--template=")
 
     def drop_left_folders(self) -> None:
-        """Free what processes had checked out that are gone."""
+        """Free what processes had here for themselves that are gone."""
         trees = self.folder / "trees"
         for name in os.listdir(trees) if trees.exists() else ():
             process = name.partition("-")[0]
             if process.isdecimal() and not process_lives(int(process)):
                 shutil.rmtree(trees / name, ignore_errors=True)
+
+    @contextmanager
+    def temporary(self) -> Generator[Path]:
+        """Give an empty folder; see `drop_left_folders` for what a killed process leaves of it."""
+        make_folder(trees := self.folder / "trees")
+        own = f"{os.getpid()}-"
+        with tempfile.TemporaryDirectory(dir=trees, prefix=own, ignore_cleanup_errors=True) as made:
+            yield Path(made)
 
     def remove(self) -> None:
         """Free its place on the disk."""
@@ -238,9 +247,9 @@ class Repository:
             if entry.path.rpartition("/")[2] == ".gitignore"
             and entry.kind in ("file", "executable")
         ]
-        with tempfile.TemporaryDirectory(dir=self.folder) as work:
+        with self.temporary() as work:
             for rule in rules:
-                file = Path(work, rule.path)
+                file = work / rule.path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(self.data(rule))
             # From here, so that no name is taken for one of git's patterns.
@@ -249,7 +258,7 @@ class Repository:
                 printed = self.git(
                     *("check-ignore", "--no-index", "-z", "--stdin"),
                     stdin=asked,
-                    work=Path(work),
+                    work=work,
                     environment={"GIT_LITERAL_PATHSPECS": "0"},
                 )
             except GitFailedError as error:
@@ -265,7 +274,7 @@ class Repository:
 
         Args:
             paths: Folders or files to look in; all of them where none is named.
-            most: Lines of a file that are looked for.
+            most: Lines of a file that are looked for; of a very long list the end is missing.
 
         Raises:
             GitFailedError: It is no such expression.
@@ -274,7 +283,7 @@ class Repository:
         options = ("-n", "-z", "-I", "--no-color", "--full-name", f"-m{most}", kind, "-e", pattern)
         try:
             git = Git(self.folder / "git", seconds=_SEARCH_S)
-            printed = git("grep", *options, tree, "--", *paths)
+            printed = git("grep", *options, tree, "--", *paths, most=_FOUND_BYTES)
         except GitFailedError as error:
             if error.status == 1:  # Nothing is found.
                 return []
@@ -322,8 +331,8 @@ class Repository:
 
     @contextmanager
     def _index(self, tree: str) -> Generator[Path]:
-        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as made:
-            index = Path(made, "index")
+        with self.temporary() as folder:
+            index = folder / "index"
             self.git("read-tree", tree, index=index)
             yield index
 
@@ -346,11 +355,11 @@ class Repository:
         ]
         options = ("-r", "-p", "--binary", "--full-index", "--no-color", "--no-ext-diff")
         more = ("--no-textconv", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/")
-        with tempfile.NamedTemporaryFile(dir=self.folder) as attributes:
+        with self.temporary() as folder:
             # A line of these is no text that a patch could have.
-            attributes.writelines(f"{_quoted(path)} -diff\n".encode(*_NAMES) for path in binary)
-            attributes.flush()
-            settings = {"core.attributesFile": attributes.name, "core.quotePath": "true"}
+            lines = b"".join(f"{_quoted(path)} -diff\n".encode(*_NAMES) for path in binary)
+            (attributes := folder / "attributes").write_bytes(lines)
+            settings = {"core.attributesFile": str(attributes), "core.quotePath": "true"}
             if all(_is_utf8(change.path) for change in changes):
                 settings["core.quotePath"] = "false"
             git = Git(self.folder / "git", settings)

@@ -289,15 +289,13 @@ async def _check_with_tool(use: ToolUse, patch: JudgedPatch) -> Finding:
     tool = tool_for(use, configurations)
     if tool is None or not paths:
         return Finding(status="skipped")
-    there = [
-        path
-        for path in paths
-        if any(change.path == path and change.before for change in patch.changes)
-    ]
-    before = await _called(patch, patch.before, tool, there)
     after = await _called(patch, patch.after, tool, paths)
-    if _NOT_FOUND in (before.exit_code, after.exit_code):
+    if after.exit_code == 0:
+        return Finding(status="passed")
+    if after.exit_code == _NOT_FOUND:
         return _skipped(f"{tool.name} isn't in the project's environment; see --python")
+    there = {change.path for change in patch.changes if change.before}
+    before = await _called(patch, patch.before, tool, [path for path in paths if path in there])
     if before.exit_code not in _JUDGED:
         return _skipped(f"{tool.name} fails without the patch: {before.output[-_SAID:].strip()}")
     if after.exit_code not in _JUDGED:
@@ -305,7 +303,7 @@ async def _check_with_tool(use: ToolUse, patch: JudgedPatch) -> Finding:
         return fault(Category.FORMAT, said)
     folder = patch.place.folder
     findings = findings_of(after.output, folder)
-    if after.exit_code and not findings:
+    if not findings:
         # Another version may say it in words that nobody knows here: that is no pass.
         said = after.output[-_SAID:].strip()
         return _skipped(f"{tool.name} says nothing that can be read: {said}")

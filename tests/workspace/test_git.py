@@ -182,3 +182,15 @@ def test_what_a_user_configured_of_their_repository_is_read(
     with pytest.raises(GitFailedError):
         Git(folder / ".git")("config", "--get", "x.y")
     assert os.environ["HOME"] == str(tmp_path / "home")
+
+
+def test_what_prints_without_end_is_ended_once_it_is_enough(tmp_path: Path) -> None:
+    user = committed(tmp_path / "user", {"a": "x\n" * 400_000})
+    git = Git(user / ".git")
+    assert git("grep", "-n", "x", "HEAD", most=1000) == git("grep", "-n", "x", "HEAD")[:1000]
+    assert git("grep", "-c", "x", "HEAD", most=1000) == b"HEAD:a:400000\n"
+    with pytest.raises(GitFailedError, match="failed") as raised:
+        git("grep", "-E", "x(", "HEAD", most=1000)
+    assert raised.value.status == 128
+    with pytest.raises(WorkspaceError, match="more than 0 s"):
+        Git(user / ".git", seconds=0)("grep", "-n", "x", "HEAD", most=10_000_000)
