@@ -69,7 +69,7 @@ test-newest: ## the wheel with the newest of all that it asks for: the fast test
 	$(subst .venv,$(NEWEST),$(PYTEST)) -m "not slow and not exhaustive" --ignore tests/parl/train
 	$(NEWEST)/bin/pytest tests/test_server_services.py
 
-kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork and a tool's calls, and on a Dask cluster
+kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork, a tool's calls and a workspace's patches, and on a Dask cluster
 	$(PYTEST) -m exhaustive tests/flows/killed
 
 bench: $(BENCH_STAMP) ## measure, and write docs/reference/benchmarks.md

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,6 +80,7 @@ def record_base(repository: Repository, path: str, at: int) -> WorkspaceBase:
     """
     folder, is_git = workspace_folder(path)
     repository.make()
+    repository.drop_left_folders()
     head = _head(folder) if is_git else ""
     tree = current_tree(repository, folder, is_git=is_git)
     entries = repository.entries(tree)
@@ -110,8 +110,8 @@ def current_tree(repository: Repository, folder: Path, *, is_git: bool) -> str:
         WorkspaceError: It can't be read.
     """
     git = repository.git
-    with tempfile.TemporaryDirectory(dir=repository.folder, ignore_cleanup_errors=True) as made:
-        index = Path(made, "index")
+    with repository.temporary() as made:
+        index = made / "index"
         (git.folder / "info" / "exclude").write_bytes(_excludes(folder) if is_git else b"")
         try:
             git("add", "--all", "--", ".", index=index, work=folder)

@@ -7,7 +7,6 @@ elsewhere, and no hook, filter or monitor of the repository runs.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,8 +88,8 @@ def add_branch(
     if not any(changed for _, changed in steps[1:]):
         raise WorkspaceError("The run changes nothing that a branch could have.", "See its answer.")
     _send(repository, user, (changed for _, changed in steps))
-    with tempfile.TemporaryDirectory(dir=repository.folder) as temporary:
-        made = _commit_each(user, base.head, steps, identity, Path(temporary, "index"))
+    with repository.temporary() as folder:
+        made = _commit_each(user, base.head, steps, identity, folder / "index")
     try:
         reason = ("-m", f"prefect-swarm apply {run}")
         ref = ("--no-deref", f"refs/heads/{name}", made[-1].commit, _NO_OBJECT)

@@ -3,6 +3,7 @@
 It has everything imported, reads an order a line from standard input (`Order` as JSON), carries it
 out in a forked process, and prints how that ended and at which moments it might have been killed.
 Each call of the model, and each that its tool has made, is noted in a file of the order's folder.
+Where a workspace is changed, so is each call over its files, and git is called at moments as well.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import atexit
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
@@ -70,6 +73,9 @@ class Order(BaseModel):
         turns: What the orchestrator writes in each of its turns; the first is the plan. A turn is
             written only where the orchestrator is shown the text `sees`, and `edited` instead of it
             where a person has changed the plan.
+        workspace: The folder that a run which is started works on; "" for none.
+        edits: The calls over its files that the model makes one after another, by what it is asked.
+        checks: Commands that its patches have to pass.
     """
 
     do: Literal["start", "resume", "answer", "edit", "fork"]
@@ -87,6 +93,9 @@ class Order(BaseModel):
     objective: str = ""
     turns: list[dict[str, Any]] = []
     mcp: bool = False
+    workspace: str = ""
+    edits: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    checks: tuple[str, ...] = ()
 
 
 class Process:
@@ -104,6 +113,10 @@ class Process:
         self.moments.watch()
         if store_address():
             self._watch_store()
+        if order.edits:
+            self._watch_git()
+            self._watch_files()
+            self._watch_writes()
         if order.do == "answer":
             answer = Answer(question=order.question, verdict=order.verdict, at=time.time())
             Approvals(find_run(order.run)).answer(answer)
@@ -142,6 +155,72 @@ class Process:
 
         StoreServer.rows = counted  # type: ignore[method-assign]
 
+    def _watch_git(self) -> None:
+        """Count the moments before git is called, and while it is at work: it lives on then."""
+        from prefect_swarm.workspace.git import _name  # pyright: ignore[reportPrivateUsage]
+
+        begin = subprocess.Popen.__init__
+
+        def counted(process: Any, command: list[str], *more: Any, **named: Any) -> None:
+            is_git = command[0] == "git"
+            if is_git:
+                self.moments.at(f"git {_name(command)}")
+            begin(process, command, *more, **named)
+            if is_git:
+                self.moments.at(f"begun git {_name(command)}")
+
+        subprocess.Popen.__init__ = counted  # type: ignore[method-assign]
+
+    def _watch_writes(self) -> None:
+        """Count the moments before and after the run writes a file of its own."""
+        from prefect_swarm.store.run_files import RunFiles
+
+        def counted(what: str, act: Callable[..., Any]) -> Callable[..., Any]:
+            def acted(run: RunFiles, name: str, *more: Any, **named: Any) -> Any:
+                self.moments.at(f"{what} {name}")
+                result = act(run, name, *more, **named)
+                self.moments.at(f"{what} {name}, done")
+                return result
+
+            return acted
+
+        for what in ("write", "append", "remove"):
+            setattr(RunFiles, what, counted(what, getattr(RunFiles, what)))
+
+    def _watch_files(self) -> None:
+        """Note each call over the workspace's files that was made, by who made it."""
+        from prefect_swarm.toolsets import workspace as tools
+
+        names = {
+            json.dumps([tool, *arguments.values()]): f"{asked} call {number}"
+            for asked, calls in self.order.edits.items()
+            for number, (tool, arguments) in enumerate(calls, 1)
+        }
+        execute = tools.execute
+
+        def noted(tool: str, make: Callable[..., Any]) -> Callable[..., Any]:
+            def made(repository: Any, tree: str, *arguments: Any) -> Any:
+                # Whoever reads names no lines.
+                name = names[json.dumps([tool, *arguments[: 1 if tool == "read" else None]])]
+                self.moments.at(f"making {name}")
+                result = make(repository, tree, *arguments)
+                self._note("made", name)
+                return result
+
+            return made
+
+        async def executed(files: Path, commands: list[str], **more: Any) -> Any:
+            name = names[json.dumps(["run", *commands])]
+            self.moments.at(f"making {name}")
+            result = await execute(files, commands, **more)
+            self._note("made", name)
+            return result
+
+        tools.page = noted("read", tools.page)
+        tools.edited = noted("edit", tools.edited)
+        tools.rewritten = noted("write", tools.rewritten)
+        tools.execute = executed
+
     def _run(self) -> Coroutine[Any, Any, Any]:
         order = self.order
         servers = self._servers() if order.mcp else None
@@ -152,6 +231,9 @@ class Process:
         options = SwarmOptions(approve=order.approve, memory=False, model="test", mcp=servers)
         if order.at_once:
             options = options.model_copy(update={"max_concurrency": order.at_once})
+        if order.workspace:
+            update = {"workspace": order.workspace, "checks": order.checks}
+            options = options.model_copy(update=update)
         if order.turns:
             options = options.model_copy(update={"turns": len(order.turns)})
             return swarm(order.objective, options=options)
@@ -184,6 +266,10 @@ class Process:
             first = (str(getattr(part, "content", "")) for part in messages[0].parts)
             asked = _asked("\n".join(first))
             self._note("calls", f"{asked}{f' after {len(results)}' if results else ''}")
+            if len(edits := self.order.edits.get(asked, [])) > len(results):
+                return ModelResponse([ToolCallPart(*edits[len(results)])])
+            if edits:
+                return ModelResponse([TextPart(f"done: {asked}")])
             if info.function_tools and self.order.alike and len(results) < _ALIKE:
                 return ModelResponse([ToolCallPart("send", {"letter": 1}, "call_0")])
             if info.function_tools and not self.order.alike and len(results) < _CALLS:
@@ -243,6 +329,8 @@ def _forked(order: Order) -> int:
     """Carry an order out in a forked process, and return how it ended."""
     if (child := os.fork()) == 0:
         os.environ["PREFECT_INTEGRATIONS_SWARM_HOME"] = str(order.folder / "swarm")
+        (temporary := order.folder / "temporary").mkdir(exist_ok=True)
+        tempfile.tempdir = str(temporary)
         code = 70
         try:
             code = Process(order).carry_out()

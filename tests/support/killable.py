@@ -105,7 +105,7 @@ def spread(moments: int, kills: int = KILLS) -> list[int]:
 
 @dataclass
 class Story:
-    """A run from its beginning to its end, with a person who answers; killed at one moment.
+    """A run from its beginning to its end, with a person who answers; killed once, or twice.
 
     After each process `check` asserts what has to hold at any moment. A kill costs no call of a
     step that had finished, and no more than `lost` others.
@@ -114,7 +114,9 @@ class Story:
         lost: The most calls of a model that are under way at once.
         ends: How a process may end.
         kill_at: The moment, by its number or by what it is; 0: it isn't killed.
-        killed_at: What the moment was; "" while it isn't killed.
+        again: The moment at which the next process is killed as well, if it has so many; 0: it
+            isn't.
+        kills: What the moments were.
         spared: What is done before anything is killed or counted.
         moments: Those that there were.
         given: What a person has decided for certain, by question.
@@ -126,8 +128,9 @@ class Story:
     runs: Killable
     folder: Path
     kill_at: int | str = 0
-    killed_at: str = ""
     spared: tuple[str, ...] = ()
+    again: int = 0
+    kills: list[str] = field(default_factory=list)
     moments: list[str] = field(default_factory=list)
     given: dict[str, str] = field(default_factory=dict)
     meant: dict[str, str] = field(default_factory=dict)
@@ -135,6 +138,11 @@ class Story:
 
     def __post_init__(self) -> None:
         self.folder.mkdir()
+
+    @property
+    def killed_at(self) -> str:
+        """What the moment was, or both; "" while it isn't killed."""
+        return ", then ".join(self.kills)
 
     def next_order(self) -> dict[str, Any] | None:
         """Say what is done next, by what the folder has; None at the end."""
@@ -151,33 +159,40 @@ class Story:
             if (order := self.next_order()) is None:
                 break
             if self._is_killed_in(order):
-                self.killed_at = self.moments[-1]
+                self._check_repeated(finished)
                 finished = self._finished_calls()
             self.check()
         else:
             raise AssertionError(f"it doesn't end; killed at {self.killed_at}")
+        self._check_repeated(finished)
+
+    def _check_repeated(self, finished: dict[str, int]) -> None:
         calls = Counter(self.lines("calls"))
         assert {name: calls[name] for name in finished} == finished, self.killed_at
-        assert sum(calls.values()) - len(calls) <= self.lost * bool(self.killed_at), (
+        assert sum(calls.values()) - len(calls) <= self.lost * len(self.kills), (
             calls,
             self.killed_at,
         )
 
     def _is_killed_in(self, order: dict[str, Any]) -> bool:
         is_counted = order["do"] not in self.spared
-        kill_at = self._left() if is_counted and not self.killed_at else 0
+        kill_at = self._left() if is_counted else 0
         if (name := order.get("question")) is not None:
             self.meant[name] = order["verdict"]
         ended = self.runs.carry_out(self.folder, kill_at=kill_at, **order)
         self.last = ended.code
         if is_counted:
             self.moments += ended.moments
+        if ended.code == KILLED:
+            self.kills.append(ended.moments[-1])
         assert ended.code in self.ends, f"{order}: {ended.code}, after {self.killed_at}"
         if ended.code != KILLED and name is not None:
             self.given[name] = order["verdict"]
         return ended.code == KILLED
 
     def _left(self) -> int | str:
+        if self.kills:
+            return self.again if len(self.kills) == 1 else 0
         if isinstance(self.kill_at, str):
             return self.kill_at
         return max(self.kill_at - len(self.moments), 0)
