@@ -347,6 +347,7 @@ async def _toolsets(options: SwarmOptions) -> frozenset[str]:
 async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..flows.memory import gather_facts
     from ..flows.preflight import toolsets_of_run
+    from ..flows.workspace import told_before_a_run
     from ..models.remote import open_models
     from ..models.resolve import check_served, resolve_model
     from ..tasks.planner.facts import notes_of
@@ -361,6 +362,7 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         adapter=options.adapter,
         inputs=notes_of(source.inputs),
     )
+    files = await told_before_a_run(options)
     async with open_models():
         model = await resolve_model(request.model, "orchestrator")
         # A server that isn't there is an error now, and not after the patience of a request.
@@ -370,6 +372,8 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
             facts = await gather_facts(
                 source.objective, options, price_of_name, None, toolsets=toolsets
             )
+        if facts is not None and options.plan_context:
+            facts = facts.model_copy(update={"workspace": files})
         planned = await plan_objective(request.model_copy(update={"facts": facts}))
     say(_origin(planned.planning))
     return planned.plan

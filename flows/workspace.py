@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from ..errors import PatchConflictError, WorkspaceError
@@ -36,7 +38,13 @@ from .options import SwarmOptions
 from .step_needs import needs_of_records
 from .workspace_options import check_workspace
 
-__all__ = ["Workspace", "needed_patches", "open_run_workspace", "with_own_checks"]
+__all__ = [
+    "Workspace",
+    "needed_patches",
+    "open_run_workspace",
+    "told_before_a_run",
+    "with_own_checks",
+]
 
 PROJECT_FILE = "pyproject.toml"
 _SUBJECT = 72
@@ -82,11 +90,38 @@ def _open(run: RunStore, options: SwarmOptions) -> Workspace:
         state = begin_workspace(run, base)
     else:
         open_workspace(run).drop_left_folders()
-    checks = options.checks
-    if PROJECT_FILE in checks:
-        own = open_workspace(run).read(state.base.commit, PROJECT_FILE)
-        checks = with_own_checks(checks, own or b"")
-    return Workspace(run, options, state, checks)
+    return Workspace(run, options, state, _checks(open_workspace(run), state.base.commit, options))
+
+
+def _checks(repository: Repository, base: str, options: SwarmOptions) -> tuple[str, ...]:
+    if PROJECT_FILE not in options.checks:
+        return options.checks
+    return with_own_checks(options.checks, repository.read(base, PROJECT_FILE) or b"")
+
+
+async def told_before_a_run(options: SwarmOptions) -> str:
+    """Return what a planner is told of the files where there is no run yet; "" without a workspace.
+
+    Raises:
+        InputError: The options can't be used here.
+        WorkspaceError: The folder can't be copied, or there is no git.
+    """
+    check_workspace(options)
+    return await asyncio.to_thread(_copied_and_told, options) if options.workspace else ""
+
+
+def _copied_and_told(options: SwarmOptions) -> str:
+    with TemporaryDirectory() as made:
+        repository = Repository(Path(made))
+        base = record_base(repository, options.workspace or "", int(run_time())).commit
+        return _told(repository, base, _checks(repository, base, options))
+
+
+def _told(repository: Repository, base: str, checks: Sequence[str]) -> str:
+    seen = outline([*repository.entries(repository.tree_of(base))])
+    kinds = ", ".join(f"{count} {ending}" for ending, count in seen.kinds)
+    lines = [f"{seen.files} files ({kinds})", *(f"has to pass: {each}" for each in checks)]
+    return "\n".join(one_line(line, 200) for line in [*lines, *seen.top])
 
 
 def with_own_checks(checks: Sequence[str], project: bytes) -> tuple[str, ...]:
@@ -289,16 +324,8 @@ class Workspace:
 
     async def overview(self) -> str:
         """Return what a planner is told of the files."""
-        return await asyncio.to_thread(self._overview)
-
-    def _overview(self) -> str:
-        repository = self.repository
-        tree = repository.tree_of(self.state.base.commit)
-        seen = outline([*repository.entries(tree)])
-        kinds = ", ".join(f"{count} {ending}" for ending, count in seen.kinds)
-        checks = [f"has to pass: {command}" for command in self.checks]
-        lines = [f"{seen.files} files ({kinds})", *checks, *seen.top]
-        return "\n".join(one_line(line, 200) for line in lines)
+        base = self.state.base.commit
+        return await asyncio.to_thread(lambda: _told(self.repository, base, self.checks))
 
 
 def _authors(repository: Repository, state: WorkspaceState, paths: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from flow_runs import pages
+from git_folders import committed
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.memory import forgetting
@@ -66,8 +67,17 @@ def test_the_second_planner_sees_the_first_plan_and_how_it_ended(swarm_home: Pat
     assert "S3 “taster”: “Compare green tea and black coffee” <- S1, S2" in seen[1]
     assert second.planning.shown_runs == (first.flow_run_id,)
     assert "researcher" in second.planning.shown_personas
+    # There are no files that it could change.
+    assert "maintainer" not in second.planning.shown_personas
     assert f"shown the plans of {first.flow_run_id[:8]}" in pages(second.flow_run_id)["swarm-plan"]
     assert (swarm_home / "runs" / second.run_id / "facts.json").is_file()
+
+
+def test_who_changes_files_is_shown_where_there_are_files(tmp_path: Path) -> None:
+    files = committed(tmp_path / "files", {"a": "1\n"})
+    with planning():
+        result = run(TEA, workspace=str(files))
+    assert "maintainer" in result.planning.shown_personas
 
 
 def test_what_failed_is_shown_with_its_category() -> None:

@@ -386,6 +386,36 @@ def test_an_edited_plan_drops_the_patches_of_the_steps_that_it_changes(shop: Pat
     assert result.cost.calls == 10
 
 
+def test_a_planner_is_told_of_the_files_and_writes_patches(shop: Path) -> None:
+    planned = {
+        "create_subagent": [{"name": "Maintainer", "system_prompt": "Mend.", "tier": "worker"}],
+        "assign_task": [
+            {
+                "id": "T1",
+                "agent": "Maintainer",
+                "prompt": "fix the price",
+                "output": {"kind": "patch", "only": ["shop/**"]},
+            }
+        ],
+    }
+    asked: list[str] = []
+
+    def says(prompt: str, _: Sequence[str]) -> str:
+        if "fix the price" in prompt:
+            return "It is done."
+        asked.append(prompt)
+        return json.dumps(planned)
+
+    model = editing({"fix the price": [FIX_PRICE]}, says=says)
+    own = SwarmOptions(memory=False, workspace=str(shop), gates=LIGHT, turns=1, explore=0)
+    with override_models(worker=model, coder=model, architect=model, orchestrator=model):
+        result = asyncio.run(swarm("Fix the shop", options=own))
+    assert (result.status, result.problem) == ("completed", "")
+    assert "7 files" in asked[0]
+    assert result.plan.steps[0].output.only == ("shop/**",)
+    assert "+    return sum(prices)\n" in result.answer
+
+
 def test_a_call_of_a_plan_reads_the_files_as_its_step_starts(shop: Path) -> None:
     reads = {"toolset": "workspace", "tool": "read", "arguments": {"path": "shop/price.py"}}
     plan = plan_of_patches(
