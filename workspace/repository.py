@@ -454,8 +454,20 @@ class Repository:
         self.git("prune-packed", "-q")
 
     def unpack(self, data: bytes) -> None:
-        """Take what `pack` returned."""
-        self.git("index-pack", "--stdin", "--fix-thin", stdin=data)
+        """Take what `pack` returned.
+
+        Raises:
+            GitFailedError: It isn't whole.
+        """
+        # Beside the objects, git leaves what it has taken so far where this process is killed.
+        with self.temporary() as folder:
+            own = folder / "new.pack"
+            printed = self.git("index-pack", "--stdin", "--fix-thin", str(own), stdin=data)
+            name = f"pack-{printed.decode().split()[-1]}"
+            make_folder(packs := self.folder / "git" / "objects" / "pack")
+            # Git looks for a pack by its index, which comes last.
+            for file in sorted(folder.iterdir(), key=lambda file: file.suffix == ".idx"):
+                file.replace(packs / f"{name}{file.suffix}")
 
 
 def change_index(git: Git, index: Path, changes: Mapping[str, tuple[str, str] | None]) -> None:

@@ -188,6 +188,7 @@ class Patches(Story):
         for folder in (self.folder / "swarm" / "workspaces").iterdir():
             copies += (path for path in folder.iterdir() if path.name not in KEPT)
             copies += (folder / "trees").glob("*")
+            copies += (folder / "git").rglob("tmp_*")
         assert not copies, self.killed_at
 
 
