@@ -39,8 +39,8 @@ Twelve bugs are put into toolz 1.0.0, and four into the one module of inflection
 and 455 tests find them all. A scripted model mends each with one exact edit, runs the tests once a
 step and answers; each of its requests takes {LATENCY_S:g} s. One agent mends all, or four agents
 a quarter each, side by side: in other lines, or so that two of them change the same line and one is
-done again on top of the other. All gates of patches, with the package's own tests as `--check`.
-Seconds are those of the whole run.
+done again on top of the other. All gates of patches, with the package's own tests as `--check`, in
+an environment that has pytest and ruff (`--python`). Seconds are those of the whole run.
 
 | | Mended | Checks | Conflicts | Attempts | Seconds | Tokens |
 |---|---:|---|---:|---:|---:|---:|"""
@@ -110,15 +110,31 @@ async def measure() -> str:
     """Measure on the Prefect server that is configured."""
     with tempfile.TemporaryDirectory(prefix="prefect-swarm-bench-") as home:
         os.environ["PREFECT_INTEGRATIONS_SWARM_HOME"] = f"{home}/home"
+        python = _environment(Path(home))
         toolz, inflection = (_made(Path(home), package) for package in (TOOLZ, INFLECTION))
         rows = [
-            await _row("toolz, one agent", TOOLZ, toolz, [[*range(12)]]),
-            await _row("toolz, four agents", TOOLZ, toolz, _GROUPS),
-            await _row("toolz, four agents, two at one line", TOOLZ, toolz, _GROUPS, overlap=True),
-            await _row("inflection, one agent", INFLECTION, inflection, [[*range(4)]]),
-            await _row("inflection, four agents", INFLECTION, inflection, [[0], [1], [2], [3]]),
+            await _row("toolz, one agent", TOOLZ, toolz, python, [[*range(12)]]),
+            await _row("toolz, four agents", TOOLZ, toolz, python, _GROUPS),
+            await _row(
+                "toolz, four agents, two at one line", TOOLZ, toolz, python, _GROUPS, overlap=True
+            ),
+            await _row("inflection, one agent", INFLECTION, inflection, python, [[*range(4)]]),
+            await _row(
+                "inflection, four agents", INFLECTION, inflection, python, [[0], [1], [2], [3]]
+            ),
         ]
     return "\n".join([HEAD, *rows])
+
+
+def _environment(home: Path) -> Path:
+    """Return the Python of an environment that the packages' tests are run in."""
+    folder = home / "env"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    pins = Path(__file__).parents[1] / "constraints.txt"
+    command = [str(python), "-m", "pip", "install", "-q", "-c", str(pins), "pytest", "ruff"]
+    subprocess.run(command, check=True)
+    return python
 
 
 _GROUPS = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
@@ -157,7 +173,13 @@ def _plan(groups: Sequence[Sequence[int]]) -> TaskIR:
 
 
 async def _row(
-    name: str, package: Package, folder: Path, groups: list[list[int]], *, overlap: bool = False
+    name: str,
+    package: Package,
+    folder: Path,
+    python: Path,
+    groups: list[list[int]],
+    *,
+    overlap: bool = False,
 ) -> str:
     bugs, check = package.bugs, package.check
     plan = _plan(groups)
@@ -185,7 +207,13 @@ async def _row(
         return await found
 
     model = FunctionModel(answer)
-    options = SwarmOptions(memory=False, workspace=str(folder), checks=(check,), max_concurrency=4)
+    options = SwarmOptions(
+        memory=False,
+        workspace=str(folder),
+        checks=(check,),
+        python=str(python),
+        max_concurrency=4,
+    )
     began = perf_counter()
     with override_models(worker=model, coder=model, architect=model, orchestrator=model):
         result = await swarm(plan.objective, plan=plan, options=options)

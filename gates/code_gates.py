@@ -29,7 +29,7 @@ from .source import (
     without_shellcheck_directives,
 )
 
-__all__ = ["RULES", "Format", "Lint", "Shellcheck", "Typecheck"]
+__all__ = ["ALLOWED", "RULES", "Format", "Lint", "Shellcheck", "Typecheck"]
 
 
 _TOOLS = {"python": ("ruff", "ruff"), "shell": ("shfmt", "shfmt-py")}
@@ -90,7 +90,7 @@ def _options(tool: str, subject: Subject) -> Sequence[str]:
 
 RULES = ("E9", "F", "B006", "B008", "B012", "B015", "B018", "B020", "B023", "PLE", "W605")
 """ruff's rules for what is wrong, not for taste, which costs attempts and fixes nothing."""
-_ALLOWED = ("F401", "F841")
+ALLOWED = ("F401", "F841")
 """An unused import or variable doesn't keep a program from being right."""
 _SYNTAX = "invalid-syntax"
 _MOST_DIAGNOSTICS = 5
@@ -107,7 +107,7 @@ class Lint:
     timeout_s: float = 60.0
 
     def version(self) -> str:
-        rules = f"{','.join(RULES)} -{','.join(_ALLOWED)}"
+        rules = f"{','.join(RULES)} -{','.join(ALLOWED)}"
         return f"{tool_version('ruff', 'ruff')} {rules} {LANGUAGE.rpartition('=')[2]}"
 
     async def check(self, subject: Subject) -> Finding:
@@ -117,7 +117,7 @@ class Lint:
         options = ["check", "--isolated", "--no-cache", "--output-format=json", "--quiet"]
         # A comment of a model's hides nothing.
         options += ["--ignore-noqa", LANGUAGE]
-        rules = [f"--select={','.join(RULES)}", f"--ignore={','.join(_ALLOWED)}"]
+        rules = [f"--select={','.join(RULES)}", f"--ignore={','.join(ALLOWED)}"]
         known = f"builtins={json.dumps(sorted(_defined(subject)))}"
         name = ("--config", known, "--stdin-filename", "artifact.py", "-")
         argv = [find_tool("ruff", "ruff"), *options, *rules, *name]

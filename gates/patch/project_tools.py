@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from ..base import Diagnostic
+from ..code_gates import ALLOWED, RULES
 
 __all__ = [
     "CONFIGURATIONS",
@@ -70,6 +71,11 @@ _RUFF = ProjectTool(
     "ruff",
     ("ruff", "check", "--no-cache", "--force-exclude", "--quiet", "--output-format=concise"),
 )
+# What ruff asks for unasked differs from version to version, and much of it is a matter of taste.
+_MISTAKES = ProjectTool(
+    "ruff",
+    (*_RUFF.words, f"--select={','.join(RULES)}", f"--ignore={','.join(ALLOWED)}"),
+)
 _PYRIGHT = ProjectTool("pyright", ("pyright",))
 _MYPY = ProjectTool("mypy", ("mypy", "--no-error-summary", "--no-color-output", "--no-incremental"))
 
@@ -77,7 +83,7 @@ _MYPY = ProjectTool("mypy", ("mypy", "--no-error-summary", "--no-color-output", 
 def tool_for(use: ToolUse, configurations: Mapping[str, bytes]) -> ProjectTool | None:
     """Return the tool that a project has for something; None where its files name none.
 
-    A project without a linter of its own is linted with ruff's own rules, which find mistakes.
+    A project without a linter of its own is linted with the rules of the gate `lint`.
 
     Args:
         configurations: What its configuration files hold, by their paths.
@@ -92,7 +98,7 @@ def tool_for(use: ToolUse, configurations: Mapping[str, bytes]) -> ProjectTool |
                 return _RUFF_FORMAT
             return _BLACK if "black" in tables else None
         case "lint":
-            return _RUFF
+            return _RUFF if has_ruff else _MISTAKES
         case "typecheck":
             if "pyrightconfig.json" in configurations or {"pyright", "basedpyright"} & tables:
                 return _PYRIGHT

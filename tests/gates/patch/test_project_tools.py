@@ -38,6 +38,14 @@ def test_a_project_has_the_tools_that_its_files_name(
     assert (tool and tool.name) == name
 
 
+def test_without_rules_of_its_own_a_project_is_held_against_mistakes_alone() -> None:
+    own, none = (tool_for("lint", files) for files in ({"ruff.toml": b""}, {}))
+    assert own
+    assert none
+    assert not any("--select" in word for word in own.words)
+    assert any(word.startswith("--select=E9,F,") for word in none.words)
+
+
 @pytest.mark.parametrize(
     "data", [b"\xff", b"[", b"tool = 1\n", b"a." * 20_000, b"x = " + b"[" * 5_000]
 )
