@@ -172,7 +172,8 @@ class Run:
                 stack.enter_context(terminable(self.control))
                 stack.enter_context(refused_providers())
                 stack.enter_context(waits_to(wait_events(emit)))
-                workspace = await open_run_workspace(folder, options)
+                if (workspace := await open_run_workspace(folder, options)) is not None:
+                    await stack.enter_async_context(workspace.base_checked())
                 shared = await find_limits(options.provider_limits)
                 stack.enter_context(request_context(limits=shared))
                 executor = await stack.enter_async_context(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ..errors import PatchConflictError, WorkspaceError
+from ..errors import PatchConflictError, SwarmError, WorkspaceError
 from ..gates import Subject, build_pipeline, format_diagnostics, run_pipeline
+from ..gates.patch.judging import checked
 from ..gates.patch.project_tools import tool_tables
 from ..metrics.clock import run_time
 from ..plan.output import Output
@@ -180,6 +182,24 @@ class Workspace:
     def repository(self) -> Repository:
         """The repository, made again where this machine doesn't have it."""
         return open_workspace(self.run)
+
+    @asynccontextmanager
+    async def base_checked(self) -> AsyncGenerator[None]:
+        """Run the checks without a patch meanwhile, which the gate of the first patch waits for."""
+        checking = asyncio.create_task(self._check_base())
+        try:
+            yield
+        finally:
+            checking.cancel()
+            with suppress(asyncio.CancelledError):
+                await checking
+
+    async def _check_base(self) -> None:
+        if self.checks:
+            # Whatever is wrong, the gate says it.
+            with suppress(SwarmError, OSError):
+                tree = await asyncio.to_thread(self.repository.tree_of, self.state.base.commit)
+                await checked(self.repository, self.place(), tree)
 
     async def prepare(self, step: str, attempt: int, records: Mapping[str, StepState]) -> None:
         """Find what an attempt starts from: the base with the patches that its step needs.

@@ -21,6 +21,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from ..data_types import Frozen
 from ..errors import InputError, RunDamagedError
 from ..gates.patch.execution import execute, files_of, within
+from ..gates.patch.judging import keep_outcome
 from ..plan.output import WORKSPACE
 from ..store.workspace import open_workspace
 from ..text import clean
@@ -191,6 +192,7 @@ class _Tools:
         """Run a command over the files, and take what it changed."""
         place = self._place()
         limits = within(min(_LONGEST_S, max(1.0, self.seconds - _AROUND_S)))
+        is_check = place.checks == (command,)
         async with files_of(repository, tree) as files:
             done = await execute(
                 files,
@@ -198,11 +200,14 @@ class _Tools:
                 place=place.folder,
                 python=place.python,
                 limits=limits,
+                reports=is_check,
                 changes=True,
                 characters=_CHARACTERS,
             )
         if done.ended:
             return Outcome(f"{done.ended} The files are as they were before this call.")
+        if is_check:
+            await asyncio.to_thread(keep_outcome, repository, place, tree, done)
         taken, refused = await asyncio.to_thread(
             _allowed, repository, tree, done.changes, done.refused
         )

@@ -21,7 +21,7 @@ from ..base import Subject
 from .check_report import CheckOutcome, read_report
 from .execution import LIMITS, CommandResult, Executed, execute, files_of
 
-__all__ = ["JudgedPatch", "checked", "judged", "place_of", "run_tool_over"]
+__all__ = ["JudgedPatch", "checked", "judged", "keep_outcome", "place_of", "run_tool_over"]
 
 _PRINTED = 4_000
 _MOST_CHARACTERS = 4_000_000
@@ -82,9 +82,7 @@ async def checked(repository: Repository, place: Workplace, tree: str) -> tuple[
     Raises:
         SandboxError: The sandbox can't be made.
     """
-    facts = json.dumps([tree, place.checks, place.python, place.folder])
-    name = hashlib.sha256(facts.encode()).hexdigest()[:40]
-    file = repository.folder / "checks" / f"{name}.json"
+    file = _file(repository, place, tree)
     lock = _busy.setdefault(str(file), asyncio.Lock())
     async with lock:
         with suppress(OSError, ValidationError):
@@ -93,6 +91,25 @@ async def checked(repository: Repository, place: Workplace, tree: str) -> tuple[
         if not any(outcome.ended for outcome in found):
             await asyncio.to_thread(_store, file, found)
         return found
+
+
+def keep_outcome(repository: Repository, place: Workplace, tree: str, done: Executed) -> None:
+    """Keep what the checks came to on a tree for the gate, unless that is known.
+
+    Whoever runs them once more until they pass changes nothing.
+
+    Args:
+        done: The checks, run over the tree with their reports.
+    """
+    file = _file(repository, place, tree)
+    if not done.ended and not file.exists():
+        _store(file, _outcomes_of(done))
+
+
+def _file(repository: Repository, place: Workplace, tree: str) -> Path:
+    facts = json.dumps([tree, place.checks, place.python, place.folder])
+    name = hashlib.sha256(facts.encode()).hexdigest()[:40]
+    return repository.folder / "checks" / f"{name}.json"
 
 
 def _store(file: Path, found: tuple[CheckOutcome, ...]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from plan_edits import edit_prompt
 from prefect_swarm import SwarmOptions, SwarmResult, fork, override_models, swarm
 from prefect_swarm.errors import Category, PlanError, WorkspaceError
+from prefect_swarm.flows import workspace as workspaces
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.plan.output import OutputKind
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
@@ -414,6 +415,22 @@ def test_a_planner_is_told_of_the_files_and_writes_patches(shop: Path) -> None:
     assert "7 files" in asked[0]
     assert result.plan.steps[0].output.only == ("shop/**",)
     assert "+    return sum(prices)\n" in result.answer
+
+
+def test_the_checks_without_a_patch_are_run_while_the_first_one_is_made(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = asyncio.Event()
+
+    async def noted(*_: Any) -> tuple[()]:
+        begun.set()
+        return ()
+
+    monkeypatch.setattr(workspaces, "checked", noted)
+    plan = plan_of_patches({"id": "S1", "prompt": "fix the price"})
+    model = editing({"fix the price": [FIX_PRICE]}, after={"fix the price": begun})
+    result = run(plan, shop, model, gates=LIGHT, checks=("true",))
+    assert result.status == "completed"
 
 
 def test_a_call_of_a_plan_reads_the_files_as_its_step_starts(shop: Path) -> None:

@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from git_folders import as_it_lies
 from prefect_swarm.errors import RunDamagedError
+from prefect_swarm.gates.patch.judging import checked
 from prefect_swarm.toolsets.catalogue import is_acting, is_idempotent, listed_tools
 from prefect_swarm.toolsets.workspace import WorkspaceSource, patch_of
 from prefect_swarm.workspace.repository import LARGEST_FILE
@@ -432,3 +433,21 @@ async def test_what_holds_secrets_is_seen_by_no_call_and_stays_as_it_is(tmp_path
         assert shown.splitlines()[:2] == [".env.example", "a"]
         assert shown.endswith("[changed] a")
     assert "env" not in patch(shop)
+
+
+@in_loop
+async def test_the_check_that_a_step_has_run_is_not_run_again_by_the_gate(
+    shop: RunWorkspace,
+) -> None:
+    check = "date +%N; exit 3"
+    use = shop.use()
+    assert use.workplace
+    place = use.workplace.model_copy(update={"checks": (check,)})
+    async with calls_of(WorkspaceSource(), replace(use, workplace=place)) as calls:
+        files = Session(calls)
+        first = await files.does("run", command=check)
+        await files.does("run", command=check)
+        await files.does("run", command="true")
+    (outcome,) = await checked(shop.repository, place, shop.repository.tree_of(place.start))
+    assert outcome.exit_code == 3
+    assert outcome.printed.strip() == first.splitlines()[0]

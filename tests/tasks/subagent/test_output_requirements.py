@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from prefect_swarm.plan.task_ir import Example, Output
 from prefect_swarm.tasks.subagent.asking import output_requirements
+from prefect_swarm.tasks.subagent.request import SubagentRequest, prompt_of
+from prefect_swarm.workspace.place import Workplace
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,22 @@ from prefect_swarm.tasks.subagent.asking import output_requirements
 )
 def test_each_bound_is_a_sentence(output: Output, sentences: tuple[str, ...]) -> None:
     assert output_requirements(output) == sentences
+
+
+def test_who_changes_files_is_told_which_commands_have_to_pass() -> None:
+    place = Workplace(run="r", folder="/shop", start="c", checks=("pytest -q", "make lint"))
+    asked = SubagentRequest(
+        key="k",
+        run="r",
+        step="S1",
+        agent="Maintainer",
+        attempt=1,
+        tier="worker",
+        model="demo",
+        instructions="",
+        prompt="Fix the price.",
+        output="patch",
+        workplace=place,
+    )
+    assert "pass as they do without:\npytest -q\nmake lint" in prompt_of(asked)
+    assert "pytest" not in prompt_of(asked.model_copy(update={"output": "text"}))
