@@ -13,7 +13,7 @@ from pydantic import Field
 
 from ..data_types import Frozen
 from ..errors import WorkspaceError
-from .git import GitFailedError, read_only
+from .git import Git, GitFailedError, read_only
 from .repository import Repository
 
 __all__ = ["Outline", "WorkspaceBase", "current_tree", "outline", "record_base", "workspace_folder"]
@@ -109,15 +109,17 @@ def current_tree(repository: Repository, folder: Path, *, is_git: bool) -> str:
     Raises:
         WorkspaceError: It can't be read.
     """
-    git = repository.git
+    # Written into one pack: a file for each object takes four times as long.
+    git = Git(repository.folder / "git", {"core.bigFileThreshold": "1"})
     with repository.temporary() as made:
         index = made / "index"
         (git.folder / "info" / "exclude").write_bytes(_excludes(folder) if is_git else b"")
         try:
             git("add", "--all", "--", ".", index=index, work=folder)
-            if is_git and (tracked := _tracked(folder)):
+            there = {*git("ls-files", "-z", index=index).split(b"\0")}
+            if is_git and (left := [name for name in _tracked(folder) if name not in there]):
                 # What git has is a part of it, even where a rule ignores it.
-                asked = b"".join(name + b"\0" for name in tracked)
+                asked = b"".join(name + b"\0" for name in left)
                 options = ("--force", "--pathspec-from-file=-", "--pathspec-file-nul")
                 git("add", *options, index=index, work=folder, stdin=asked)
         except GitFailedError as error:
