@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ..errors import PatchConflictError, SwarmError, WorkspaceError
+from ..errors import PatchConflictError, WorkspaceError
 from ..gates import Subject, build_pipeline, format_diagnostics, run_pipeline
 from ..gates.patch.judging import checked
 from ..gates.patch.project_tools import tool_tables
@@ -191,15 +191,14 @@ class Workspace:
             yield
         finally:
             checking.cancel()
-            with suppress(asyncio.CancelledError):
-                await checking
+            # Whatever went wrong, the gate says it.
+            await asyncio.gather(checking, return_exceptions=True)
 
     async def _check_base(self) -> None:
         if self.checks:
-            # Whatever is wrong, the gate says it.
-            with suppress(SwarmError, OSError):
-                tree = await asyncio.to_thread(self.repository.tree_of, self.state.base.commit)
-                await checked(self.repository, self.place(), tree)
+            repository = await asyncio.to_thread(lambda: self.repository)
+            tree = await asyncio.to_thread(repository.tree_of, self.state.base.commit)
+            await checked(repository, self.place(), tree)
 
     async def prepare(self, step: str, attempt: int, records: Mapping[str, StepState]) -> None:
         """Find what an attempt starts from: the base with the patches that its step needs.

@@ -296,7 +296,7 @@ def _work(request: SubagentRequest) -> list[PromptPart]:
     parts += request.output_requirements
     if request.output == "patch" and request.workplace and request.workplace.checks:
         checks = "\n".join(request.workplace.checks)
-        parts.append(f"With it these commands have to pass as they do without:\n{checks}")
+        parts.append(f"With your change these have to pass as they do without it:\n{checks}")
     if request.output_schema:
         parts.append(f"It has to fit this JSON Schema: {request.output_schema}")
     if request.lesson:

@@ -53,5 +53,5 @@ def test_who_changes_files_is_told_which_commands_have_to_pass() -> None:
         output="patch",
         workplace=place,
     )
-    assert "pass as they do without:\npytest -q\nmake lint" in prompt_of(asked)
+    assert "pass as they do without it:\npytest -q\nmake lint" in prompt_of(asked)
     assert "pytest" not in prompt_of(asked.model_copy(update={"output": "text"}))
