@@ -131,7 +131,11 @@ class Ui:
     def submit_run(self) -> dict[str, Any]:
         """Press the form's button, again where page or server was too busy; return the flow run."""
         answers: list[Any] = []
-        self.page.on("response", answers.append)
+
+        def note(answer: Any) -> None:
+            answers.append(answer)
+
+        self.page.on("response", note)
         for _ in range(_PRESSES):
             with (
                 _if_soon(),
