@@ -132,8 +132,8 @@ def _sizes(home: Path) -> list[str]:
     began = perf_counter()
     base = record_base(repository, str(folder), int(time.time()))
     repository.keep_packed(repository.pack(base.commit))
-    base_mib = _mib(repository.folder)
     recorded = perf_counter() - began
+    base_mib = _mib(repository.folder)
     tree = repository.tree_of(base.commit)
     ours, theirs = (
         repository.commit(

@@ -64,7 +64,7 @@ def as_written(parameter: inspect.Parameter) -> inspect.Parameter:
         return parameter
     kind, *about = get_args(parameter.annotation)
     shown = tuple(map(_shown, about))
-    return parameter.replace(annotation=Annotated[(kind, *shown)])  # type: ignore[arg-type]
+    return parameter.replace(annotation=Annotated[(kind, *shown)])  # type: ignore[arg-type] - its parts are known when it runs
 
 
 def _shown(about: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -348,6 +349,7 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..flows.memory import gather_facts
     from ..flows.preflight import toolsets_of_run
     from ..flows.workspace import told_before_a_run
+    from ..flows.workspace_options import check_workspace
     from ..models.remote import open_models
     from ..models.resolve import check_served, resolve_model
     from ..tasks.planner.facts import notes_of
@@ -362,7 +364,7 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         adapter=options.adapter,
         inputs=notes_of(source.inputs),
     )
-    files = await told_before_a_run(options)
+    check_workspace(options)
     async with open_models():
         model = await resolve_model(request.model, "orchestrator")
         # A server that isn't there is an error now, and not after the patience of a request.
@@ -370,10 +372,13 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         # As a run's planner is shown it, except for the memory, which a dry run doesn't open.
         async with toolsets_of_run(options) as toolsets:
             facts = await gather_facts(
-                source.objective, options, price_of_name, None, toolsets=toolsets
+                source.objective,
+                options,
+                price_of_name,
+                None,
+                toolsets=toolsets,
+                told_of_files=partial(told_before_a_run, options),
             )
-        if facts is not None and options.plan_context:
-            facts = facts.model_copy(update={"workspace": files})
         planned = await plan_objective(request.model_copy(update={"facts": facts}))
     say(_origin(planned.planning))
     return planned.plan

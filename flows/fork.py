@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ..data_types import Frozen
@@ -158,7 +159,11 @@ class ForkSource(Frozen):
 
 
 def steps_taken_over(
-    before: TaskIR, after: TaskIR, finished: Collection[str], again: Collection[str] = ()
+    before: TaskIR,
+    after: TaskIR,
+    finished: Collection[str],
+    again: Collection[str] = (),
+    bases: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Return the ids of the steps that a fork takes over, in the order of its plan.
 
@@ -171,6 +176,7 @@ def steps_taken_over(
         after: The fork's own.
         finished: Ids of the steps that have succeeded.
         again: Ids of steps that are to be done anew.
+        bases: On whose patches each step's was made, by their ids.
     """
     new = compile_plan(after)
     # A step of which one instance is done anew isn't as it was.
@@ -179,7 +185,8 @@ def steps_taken_over(
     for step in new.steps:
         if step.id in unchanged and _are_in(step, taken):
             taken[step.id] = None
-    return tuple(taken)
+    stands = without_rebuilt(taken, bases, {step.id: step.needs for step in new.steps})
+    return tuple(name for name in taken if name in stands)
 
 
 def check_choice(
@@ -367,10 +374,8 @@ def taken_by(work: FinishedWork, source: ForkSource, after: TaskIR) -> tuple[str
     """
     finished = {*work.steps, *work.over}
     members = [state.id for state in states_stored(work.run) if state.parent]
-    taken = steps_taken_over(work.plan, after, finished, source.again)
-    needs = {step.id: step.needs for step in compile_plan(after).steps}
-    stands = without_rebuilt(taken, root_bases(work.run), needs)
-    taken = tuple(name for name in taken if name in stands)
+    bases = root_bases(work.run)
+    taken = steps_taken_over(work.plan, after, finished, source.again, bases)
     check_choice(source, work.plan, after, taken, len(finished), members)
     return taken
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,9 +229,8 @@ async def facts_for(context: RunContext) -> PlanningFacts | None:
         context.memory,
         context.flow_run_id,
         context.toolsets,
+        context.workspace.overview if context.workspace is not None else None,
     )
-    if facts is not None and context.workspace is not None and context.options.plan_context:
-        facts = facts.model_copy(update={"workspace": await context.workspace.overview()})
     if facts is not None and any(map(has_pictures, context.inputs.values())):
         facts = facts.model_copy(update={"tiers": tuple(_with_sight(context, facts))})
     save(context.run, StoredFacts(facts=facts))
@@ -252,10 +251,14 @@ async def gather_facts(
     store: Store | None,
     flow_run_id: str = "",
     toolsets: Catalogue = Catalogue(),  # noqa: B008 - frozen
+    told_of_files: Callable[[], Awaitable[str]] | None = None,
 ) -> PlanningFacts | None:
     """Gather it; a memory that can't be read costs a warning and what it knew, nothing else.
 
     Toolsets are offered whatever `plan_context` says: they are what agents may have.
+
+    Args:
+        told_of_files: Returns what a planner is told of the workspace; asked where it is shown.
 
     Raises:
         InputError: A persona of the user's is wrong.
@@ -271,6 +274,7 @@ async def gather_facts(
         gates=gate_facts(gates().values(), patches=options.workspace is not None),
         toolsets=offered,
         procedures=await asyncio.to_thread(_procedures, frozenset(each.name for each in offered)),
+        workspace=await told_of_files() if told_of_files else "",
     )
     if store is None:
         return facts

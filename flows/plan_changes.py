@@ -197,14 +197,14 @@ def without_rebuilt(
         bases: On whose patches each step's, or its members', was made, by ids of steps.
         needs: Which steps each reads.
     """
-    left = frozenset(kept)
-    gone = frozenset[str]()
-    while more := {
+    whole = left = frozenset(kept)
+    while gone := {
         name
         for name in left
-        if not left.issuperset(bases.get(name, ())) or not gone.isdisjoint(needs.get(name, ()))
+        if not left.issuperset(bases.get(name, ()))
+        or not (whole - left).isdisjoint(needs.get(name, ()))
     }:
-        left, gone = left - more, gone | more
+        left -= gone
     return left
 
 

@@ -91,8 +91,9 @@ def _open(run: RunStore, options: SwarmOptions) -> Workspace:
         base = record_base(repository, options.workspace or "", int(run_time()))
         state = begin_workspace(run, base)
     else:
-        open_workspace(run).drop_left_folders()
-    return Workspace(run, options, state, _checks(open_workspace(run), state.base.commit, options))
+        repository = open_workspace(run)
+        repository.drop_left_folders()
+    return Workspace(run, options, state, _checks(repository, state.base.commit, options))
 
 
 def _checks(repository: Repository, base: str, options: SwarmOptions) -> tuple[str, ...]:
@@ -105,10 +106,8 @@ async def told_before_a_run(options: SwarmOptions) -> str:
     """Return what a planner is told of the files where there is no run yet; "" without a workspace.
 
     Raises:
-        InputError: The options can't be used here.
         WorkspaceError: The folder can't be copied, or there is no git.
     """
-    check_workspace(options)
     return await asyncio.to_thread(_copied_and_told, options) if options.workspace else ""
 
 
@@ -196,9 +195,12 @@ class Workspace:
 
     async def _check_base(self) -> None:
         if self.checks:
-            repository = await asyncio.to_thread(lambda: self.repository)
-            tree = await asyncio.to_thread(repository.tree_of, self.state.base.commit)
+            repository, tree = await asyncio.to_thread(self._base_tree)
             await checked(repository, self.place(), tree)
+
+    def _base_tree(self) -> tuple[Repository, str]:
+        repository = self.repository
+        return repository, repository.tree_of(self.state.base.commit)
 
     async def prepare(self, step: str, attempt: int, records: Mapping[str, StepState]) -> None:
         """Find what an attempt starts from: the base with the patches that its step needs.

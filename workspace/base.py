@@ -6,14 +6,14 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
 
 from ..data_types import Frozen
 from ..errors import WorkspaceError
-from .git import Git, GitFailedError, read_only
+from .git import GitFailedError, read_only
 from .repository import Repository
 
 __all__ = ["Outline", "WorkspaceBase", "current_tree", "outline", "record_base", "workspace_folder"]
@@ -110,14 +110,13 @@ def current_tree(repository: Repository, folder: Path, *, is_git: bool) -> str:
         WorkspaceError: It can't be read.
     """
     # Written into one pack: a file for each object takes four times as long.
-    git = Git(repository.folder / "git", {"core.bigFileThreshold": "1"})
+    git = replace(repository.git, settings={"core.bigFileThreshold": "1"})
     with repository.temporary() as made:
         index = made / "index"
         (git.folder / "info" / "exclude").write_bytes(_excludes(folder) if is_git else b"")
         try:
             git("add", "--all", "--", ".", index=index, work=folder)
-            there = {*git("ls-files", "-z", index=index).split(b"\0")}
-            if is_git and (left := [name for name in _tracked(folder) if name not in there]):
+            if is_git and (left := _left_out(git("ls-files", "-z", index=index), folder)):
                 # What git has is a part of it, even where a rule ignores it.
                 asked = b"".join(name + b"\0" for name in left)
                 options = ("--force", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -147,6 +146,12 @@ def _tracked(folder: Path) -> list[bytes]:
     names = dict.fromkeys(line.partition(b"\t")[2] for line in listed.split(b"\0") if line)
     root, known = os.fsencode(folder), dict[bytes, bool]()
     return [name for name in names if _is_file(root, name, known)]
+
+
+def _left_out(listed: bytes, folder: Path) -> list[bytes]:
+    """Return what git has there and the files that it has listed lack."""
+    there = {*listed.split(b"\0")}
+    return [name for name in _tracked(folder) if name not in there]
 
 
 def _is_file(root: bytes, name: bytes, known: dict[bytes, bool]) -> bool:

@@ -60,8 +60,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _making = Lock()
 _readers: defaultdict[Path, int] = defaultdict(int)
 _SEARCH_S = 20.0
-_FOUND_BYTES = 8 * _MIB
 """What a search may take: some expressions take for ever."""
+_FOUND_BYTES = 8 * _MIB
 _WHO = {"NAME": "Prefect Swarm", "EMAIL": "swarm@localhost"}
 
 

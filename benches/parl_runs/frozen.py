@@ -39,7 +39,7 @@ _MOST_REQUESTS = 2_000
 class _CountedClock(VirtualClock):
     """Doesn't wait: who sleeps has the time passed by."""
 
-    async def sleep(self, seconds: float, name: str) -> None:  # noqa: ARG002
+    async def sleep(self, seconds: float, name: str) -> None:  # noqa: ARG002 - as the clock that waits
         """Let so many virtual seconds pass."""
         self.now += seconds
 

@@ -147,7 +147,7 @@ class PatchSecrets(_PatchGate):
     name: str = "secrets"
     about: str = "a patch that adds no key, token or password"
 
-    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:  # noqa: ARG002
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:  # noqa: ARG002 - as the other gates
         """Look at the lines that the patch adds."""
         found = await asyncio.to_thread(lambda: secrets_in(dict(_added(patch))))
         return _finding(Category.LOGIC, found)
@@ -257,7 +257,7 @@ class ProjectTools(_PatchGate):
     def version(self) -> str:
         return _sandboxed()
 
-    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:  # noqa: ARG002
+    async def judge(self, patch: JudgedPatch, output: Output) -> Finding:  # noqa: ARG002 - as the other gates
         """Have the tool look at the files of Python that the patch changes, before and after."""
         return await _check_with_tool(self.use, patch)
 

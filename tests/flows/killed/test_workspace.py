@@ -265,7 +265,7 @@ def test_killed_at_any_moment_and_soon_again_no_patch_is_lost_and_no_change_made
     runs: Killable, tmp_path: Path
 ) -> None:
     def made(kill_at: int, folder: Path) -> Story:
-        again = random.Random(kill_at).randrange(600) if kill_at else 0  # noqa: S311
+        again = random.Random(kill_at).randrange(600) if kill_at else 0  # noqa: S311 - no secret
         return Patches(runs, folder, kill_at, again=again)
 
     killed_often(made, tmp_path)
