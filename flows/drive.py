@@ -484,6 +484,7 @@ def _ended(kind: EndKind, step: str, attempt: Attempt | None, reason: str = "") 
         started_at=attempt.started_at,
         ended_at=attempt.ended_at,
         queue_s=attempt.queue_s,
+        checks_s=attempt.work_s - attempt.duration_s,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cost_usd=usage.cost_usd,

@@ -155,10 +155,10 @@ def time_of_run(
 
 
 def stopped_among(steps: Sequence[StepState], spent: RunTime) -> float:
-    """Return the seconds between the first step's start and the last's end that nothing ran."""
+    """Return the seconds of the makespan in which nothing ran."""
     ran = [step for step in steps if step.attempts]
     since = min((step.attempts[0].started_at for step in ran), default=0.0)
-    until = max((step.attempts[-1].ended_at for step in ran), default=0.0)
+    until = max((step.attempts[-1].checked_at for step in ran), default=0.0)
     return seconds_by_kind(spent.stretches, since, until).get("stopped", 0.0)
 
 

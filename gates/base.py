@@ -87,6 +87,13 @@ class GateResult(Finding):
         )
 
     @property
+    def worked(self) -> tuple[float, float] | None:
+        """From when until when it worked; None if it was known before, or isn't said."""
+        if self.cached or not self.started_at:
+            return None
+        return self.started_at, self.started_at + max(0.0, self.duration_s)
+
+    @property
     def stops(self) -> bool:
         """Whether the artifact can't go on."""
         return self.required and self.status in ("failed", "error")

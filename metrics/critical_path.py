@@ -94,15 +94,15 @@ FIGURES: Mapping[str, str] = {
     "total": "seconds from the objective to the answer",
     "in Prefect's queue": "seconds before the total, from when Prefect was to start the run until "
     "it began: for a worker, a place in its pool or queue, or the server",
-    "makespan": "seconds from the first step's start to the last step's end, without those in "
-    "which no process worked on the run",
+    "makespan": "seconds from the first step's start to the end of the last step and its gates, "
+    "without those in which no process worked on the run",
     "before": "seconds of the total before the first step's start",
-    "after": "seconds of the total after the last step's end",
+    "after": "seconds of the total after the makespan",
     "path": "the steps that the run's end waited for, each for the one before it",
     "critical path": "the most seconds of work along steps that need each other: with any number "
     "of slots the steps take no less",
     "waits": "seconds that the critical path's steps waited for their models",
-    "work": "seconds of work of all attempts together, without waits for models",
+    "work": "seconds of work of all attempts and their gates together, without waits for models",
     "parallelism": "work ÷ critical path: how many times faster any number of slots could be",
     "speedup": "work ÷ makespan: how many times faster it was than one step after another",
     "critical steps": "model calls after one another: the orchestrator's, and the most along steps "
@@ -135,8 +135,7 @@ def measure(
         upstream: Ids of the steps that each step waited for.
         orchestrator_calls: Model calls for planning and synthesis.
         total_s: Seconds from the objective to the answer.
-        stopped_s: Seconds between the first step's start and the last step's end in which no
-            process worked on the run.
+        stopped_s: Seconds of the makespan in which no process worked on the run.
     """
     ran = [step for step in steps if step.attempts]
     seconds = seconds_of(ran)
@@ -146,7 +145,7 @@ def measure(
     path = critical_path(seconds, upstream)
     longest_calls = max(_longest_paths(calls, upstream)[0].values(), default=0.0)
     first = min((step.attempts[0].started_at for step in ran), default=0.0)
-    until = max((step.attempts[-1].ended_at for step in ran), default=0.0)
+    until = max((step.attempts[-1].checked_at for step in ran), default=0.0)
     makespan_s = max(0.0, until - first - stopped_s)
     return Metrics(
         critical_steps=orchestrator_calls + int(longest_calls),

@@ -484,6 +484,5 @@ def _stretches(step: str, attempt: Attempt) -> Iterator[Stretch]:
         if call.started_at and call.outcome != "stored":
             yield stretch("tool", call.started_at, call.seconds)
     for gate in attempt.gates:
-        # A cached finding is reported with its first seconds.
-        if gate.started_at and not gate.cached:
-            yield stretch("gate", gate.started_at, gate.duration_s)
+        if worked := gate.worked:
+            yield stretch("gate", worked[0], worked[1] - worked[0])

@@ -265,7 +265,7 @@ def _step_line(step: StepView) -> str:
         return one_line(step.state.reason, 120)
     if not tries:
         return step.status_words
-    worked = duration(sum(attempt.duration_s for attempt in tries))
+    worked = duration(step.state.work_s)
     again = f", {len(tries)} attempts" if len(tries) > 1 else ""
     critical = ", critical path" if step.state.critical else ""
     return f"{step.status_words} in {worked}{again}{critical}"

@@ -177,7 +177,7 @@ def gate_line(attempt: Attempt) -> list[str]:
 
 def cost_of(attempt: Attempt) -> str:
     """Say what an attempt took."""
-    return cost_words(attempt.usage.tokens, attempt.tokens_saved, attempt.duration_s)
+    return cost_words(attempt.usage.tokens, attempt.tokens_saved, attempt.work_s)
 
 
 def cost_words(tokens: int, saved: int, seconds: float) -> str:
@@ -308,7 +308,7 @@ def _shared(step: StepState, members: int, origin: float) -> Bar:
         update={
             "started_at": step.attempts[0].started_at,
             "queue_s": first.started_at + first.queue_s - step.attempts[0].started_at,
-            "ended_at": max(attempt.ended_at for attempt in step.attempts),
+            "ended_at": max(attempt.checked_at for attempt in step.attempts),
             "category": step.category,
             "number": 1,
             "agent": f"×{members} {step.agent}",
@@ -337,7 +337,7 @@ def _bar(step: StepState, attempt: Attempt, origin: float) -> Bar:
         number=attempt.number,
         start_s=attempt.started_at - origin,
         turn_s=min(attempt.started_at + attempt.queue_s, attempt.ended_at) - origin,
-        end_s=attempt.ended_at - origin,
+        end_s=attempt.checked_at - origin,
         failed=attempt.category is not None,
         critical=step.critical,
         slack_s=step.slack_s,
@@ -494,7 +494,7 @@ def _parts(time: RunTime, steps: Sequence[StepState]) -> list[Figure]:
     if not tries:
         return whole
     first = min(attempt.started_at for attempt in tries)
-    last = max(attempt.ended_at for attempt in tries)
+    last = max(attempt.checked_at for attempt in tries)
     within = seconds_by_kind(time.stretches, first, last)
     return [
         *whole,

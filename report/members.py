@@ -299,7 +299,7 @@ def _row(step: StepView) -> tuple[Text, ...]:
         Ref(step.id, step.id),
         one_line(step.state.label, 60),
         str(len(tries)) if tries else "",
-        duration(sum(attempt.duration_s for attempt in tries)) if tries else "",
+        duration(step.state.work_s) if tries else "",
         f"{tokens:,}" if tokens else "",
         dollars(sum(known)) if known and len(known) == len(costs) else "",
         _gates(tries) if step.members is None else "",

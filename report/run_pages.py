@@ -245,13 +245,12 @@ def _with_turns(rows: list[tuple[Text, ...]], turns: Sequence[int]) -> list[tupl
 
 def _row(step: StepView) -> tuple[Text, ...]:
     result = step.state
-    work = sum(attempt.duration_s for attempt in result.attempts)
     return (
         step.status_words,
         ref(step.id),
         one_line(result.agent, 40),
         str(len(result.attempts)) if result.attempts else "",
-        duration(work) if result.attempts else "",
+        duration(result.work_s) if result.attempts else "",
         needs(step.upstream),
         one_line(_says(step), 300),
     )
@@ -416,7 +415,7 @@ def _timeline_row(step: StepView, origin: float) -> tuple[Text, ...]:
         ref(step.id),
         result.agent,
         f"{tries[0].started_at - origin:.2f} s",
-        f"{sum(attempt.duration_s for attempt in tries):.2f} s",
+        f"{result.work_s:.2f} s",
         f"{sum(attempt.queue_s for attempt in tries):.2f} s",
         Strong("critical") if result.critical else slack,
         f"{sum(map(_tokens, tries)):,}",
@@ -431,7 +430,7 @@ def _tokens(attempt: Attempt) -> int:
 
 def _timeline_in_words(ran: Sequence[StepView], origin: float) -> str:
     tries = sum(len(step.state.attempts) for step in ran)
-    last = max(attempt.ended_at for step in ran for attempt in step.state.attempts)
+    last = max(attempt.checked_at for step in ran for attempt in step.state.attempts)
     return (
         f"{plural(tries, 'attempt')} at {plural(len(ran), 'step')} within "
         f"{last - origin:.1f} s; the table says when each step began."

@@ -128,7 +128,7 @@ def _line(step: StepView) -> Block:
         money = f", {dollars(sum(known))}" if known and len(known) == len(costs) else ""
         texts += [
             plural(len(tries), "attempt"),
-            duration(sum(attempt.duration_s for attempt in tries)),
+            duration(step.state.work_s),
             f"{plural(tokens, 'token')}{money}",
         ]
     if step.state.critical:

@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 
+_WORK = ("model", "gate")
 EXCERPT_CHARS = 500
 """Characters of an output that a result carries; the whole is stored once, by reference."""
 
@@ -230,8 +231,33 @@ class Attempt(Frozen):
 
     @property
     def duration_s(self) -> float:
-        """Seconds of work: from start to end, less the wait for the model's turn."""
+        """Seconds of its model and tools: from start to end, less the wait for the model's turn."""
         return max(0.0, self.ended_at - self.started_at - self.queue_s)
+
+    @property
+    def checked_at(self) -> float:
+        """When gates and reviewers were done with it: its end, where none looked at it."""
+        return max([self.ended_at, *(until for _, until in self._checks)])
+
+    @property
+    def work_s(self) -> float:
+        """Seconds of work: `duration_s`, and those after its end that gates and reviewers took.
+
+        What works at the same time counts once.
+        """
+        seconds, reached = self.duration_s, self.ended_at
+        for since, until in sorted(self._checks):
+            seconds += max(0.0, until - max(since, reached))
+            reached = max(reached, until)
+        return seconds
+
+    @property
+    def _checks(self) -> list[tuple[float, float]]:
+        """When gates worked, and models that wrote other samples or reviewed this one."""
+        return [
+            *(each for gate in self.gates if (each := gate.worked)),
+            *((each.started_at, each.ended_at) for each in self.stretches if each.kind in _WORK),
+        ]
 
 
 def most_under_way(attempts: Iterable[Attempt]) -> int:

@@ -260,7 +260,7 @@ def _who(event: RunEvent, state: LogState) -> str:
 
 
 def _ended(event: EndedEvent, state: LogState) -> str | None:
-    who, took = _who(event, state), duration(event.duration_s)
+    who, took = _who(event, state), duration(event.work_s)
     if event.kind == "skipped" and event.attempt:
         tries = plural(event.attempt, "attempt")
         return _with_reason(f"{who} gave up after {tries}", event.reason)

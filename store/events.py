@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from ..data_types import Finite, Moment
 from ..host.secrets import masked_urls
+from ..metrics.clock import Stretch
 from ..plan.schedule_events import EndStatus
 from ..plan.task_ir import Tier
 from .attempt import Action, Attempt, Usage
@@ -384,6 +385,7 @@ class EndedEvent(RunEvent, frozen=True):
             emitted by the attempt before.
         started_at, ended_at: Of that attempt.
         queue_s: Seconds of it that it waited for the model's turn.
+        checks_s: Seconds after its end that gates and reviewers took.
         cost_usd: None where no price is known.
     """
 
@@ -394,6 +396,7 @@ class EndedEvent(RunEvent, frozen=True):
     started_at: Moment = 0.0
     ended_at: Moment = 0.0
     queue_s: Finite = 0.0
+    checks_s: Finite = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: Finite | None = None
@@ -407,6 +410,8 @@ class EndedEvent(RunEvent, frozen=True):
             output_tokens=self.output_tokens,
             cost_usd=self.cost_usd,
         )
+        until = self.ended_at + self.checks_s
+        checks = Stretch(kind="gate", started_at=self.ended_at, ended_at=until)
         return Attempt.model_construct(
             number=self.attempt,
             agent=self.agent,
@@ -415,6 +420,7 @@ class EndedEvent(RunEvent, frozen=True):
             started_at=self.started_at,
             ended_at=self.ended_at,
             queue_s=self.queue_s,
+            stretches=(checks,) if self.checks_s > 0 else (),
             usage=usage,
         )
 
@@ -424,9 +430,9 @@ class EndedEvent(RunEvent, frozen=True):
         return self.input_tokens + self.output_tokens
 
     @property
-    def duration_s(self) -> float:
-        """Seconds of work: from start to end, less the wait for the model's turn."""
-        return self.as_attempt().duration_s
+    def work_s(self) -> float:
+        """Seconds of work, as `Attempt.work_s`."""
+        return self.as_attempt().work_s
 
 
 class _Totals(RunEvent, frozen=True):

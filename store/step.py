@@ -202,7 +202,7 @@ class StepState(BaseModel):
     @property
     def work_s(self) -> float:
         """Seconds of work over all its attempts, without the time it waited for a model."""
-        return sum(attempt.duration_s for attempt in self.attempts)
+        return sum(attempt.work_s for attempt in self.attempts)
 
     @property
     def wait_s(self) -> float:

@@ -243,8 +243,8 @@ def test_a_run_that_works_for_longer_than_the_watch_waits_is_left_alone(
     scenario.stage.held["long: S1"].set()
     wait_until(scenario.long, "Completed")
     states = states_of(scenario.long)
-    assert "Crashed" not in states
-    assert states.count("Running") == 1
+    assert "Crashed" not in states, states
+    assert states.count("Running") == 1, states
 
 
 def test_a_run_of_a_killed_worker_goes_on_and_asks_for_no_finished_step_again(
@@ -252,6 +252,7 @@ def test_a_run_of_a_killed_worker_goes_on_and_asks_for_no_finished_step_again(
 ) -> None:
     wait_until(scenario.killed, "Completed")
     states = states_of(scenario.killed)
+    assert "Crashed" in states, states
     after = states[states.index("Crashed") :]
     assert after[:2] == ["Crashed", "AwaitingRetry"], states
     assert states.count("Running") == 2, states

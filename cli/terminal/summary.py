@@ -321,7 +321,7 @@ def _print_steps(result: SwarmResult) -> None:
             step.status_words,
             str(len(step.attempts)),
             f"{sum(attempt.usage.tokens for attempt in step.attempts):,}",
-            duration(sum(attempt.duration_s for attempt in step.attempts)),
+            duration(step.work_s),
             one_line(_says(step) or needs[step.id].prompt, 200),
         )
         for step in folded_states(result.steps)

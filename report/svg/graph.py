@@ -319,7 +319,7 @@ def took(step: StepView) -> str:
         return ""
     is_again = len(tries) > 1 and step.members is None
     again = f", {len(tries)} tries" if is_again else ""
-    return f" · {seconds(sum(attempt.duration_s for attempt in tries))}{again}"
+    return f" · {seconds(step.state.work_s)}{again}"
 
 
 def _counted(members: Members) -> str:

@@ -121,10 +121,9 @@ def _shared(step: StepView, members: int, origin: float) -> TimelineBar:
     )
     spans = (*(Span("work", *each) for each in worked), *(Span("fail", *each) for each in lost))
     failed = sum(each.category is not None for each in tries)
-    worked_s = sum(each.duration_s for each in tries)
     title = (
         f"{step.id} · {step.state.agent}: {members:,} members in {plural(len(tries), 'attempt')}, "
-        f"worked {seconds(worked_s)}, at most {most_under_way(tries)} at once"
+        f"worked {seconds(step.state.work_s)}, at most {most_under_way(tries)} at once"
     )
     end_s = max(each.ended_at for each in tries) - origin
     return TimelineBar(
@@ -146,8 +145,7 @@ def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 def _turn(attempt: Attempt, step: StepState, origin: float, then: float | None) -> TimelineBar:
     start, end = attempt.started_at - origin, attempt.ended_at - origin
     work_at = min(start + attempt.queue_s, end)
-    # Light gates run side by side, so their seconds may add up to more than there were.
-    checked = end + sum(0.0 if gate.cached else gate.duration_s for gate in attempt.gates)
+    checked = attempt.checked_at - origin
     limit = None if then is None else then - origin
     checked = checked if limit is None else max(end, min(checked, limit))
     spans = [
@@ -302,7 +300,7 @@ def _name(lane: Lane) -> str:
 
 def _took(lane: Lane) -> str:
     if lane.step.status in ("succeeded", "running"):
-        return seconds(sum(attempt.duration_s for attempt in lane.step.state.attempts))
+        return seconds(lane.step.state.work_s)
     return lane.step.status
 
 

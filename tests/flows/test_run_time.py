@@ -42,7 +42,7 @@ def makespan(result: SwarmResult) -> float:
     """The seconds that the stretches have of the steps' own time."""
     tries = [attempt for step in result.steps for attempt in step.attempts]
     first = min(attempt.started_at for attempt in tries)
-    last = max(attempt.ended_at for attempt in tries)
+    last = max(attempt.checked_at for attempt in tries)
     return sum(seconds_by_kind(time_of(result).stretches, first, last).values())
 
 

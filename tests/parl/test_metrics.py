@@ -7,6 +7,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.gates import GateResult
+from prefect_swarm.metrics.clock import Stretch
 from prefect_swarm.metrics.critical_path import Metrics, critical_path, measure, seconds_of, slacks
 from prefect_swarm.store.attempt import Attempt, Usage
 from prefect_swarm.store.step import StepState
@@ -107,3 +109,29 @@ def test_the_critical_path_is_a_chain_without_slack(plan: tuple[Ran, ...]) -> No
     assert all(slack[name] == pytest.approx(0) for name in path)
     assert all(before in needs(plan)[after] for before, after in pairwise(path))
     assert sum(by_name[name].work_s for name in path) == measured(plan, 0).critical_path_s
+
+
+def test_gates_and_reviewers_count_as_work_and_what_runs_side_by_side_counts_once() -> None:
+    def gate(since: float, seconds: float, *, cached: bool = False) -> GateResult:
+        return GateResult(
+            gate="g", status="passed", started_at=since, duration_s=seconds, cached=cached
+        )
+
+    (first, _), (second, _) = step("S1", 1, 2), step("S2", 9, 1)
+    attempt = first.attempts[0].model_copy(
+        update={
+            # Two gates side by side, one that is known, and one without a time.
+            "gates": (gate(3, 3), gate(4, 1), gate(4, 90, cached=True), gate(0, 90)),
+            "stretches": (
+                Stretch(kind="model", started_at=2, ended_at=2.5),
+                Stretch(kind="model", started_at=6.5, ended_at=8.5),
+                Stretch(kind="memory", started_at=8.5, ended_at=9),
+            ),
+        }
+    )
+    assert (attempt.duration_s, attempt.work_s, attempt.checked_at) == (2, 2 + 3 + 2, 8.5)
+    checked = first.model_copy(update={"attempts": (attempt,)})
+    found = measure([checked, second], {"S2": ["S1"]}, 0)
+    assert (found.work_s, found.critical_path_s, found.makespan_s) == (8, 8, 9)
+    alone = measure([checked], {}, 0)
+    assert (alone.makespan_s, alone.critical_path_s) == (7.5, 7)

@@ -63,6 +63,11 @@ def line(*events: RunEvent) -> str | None:
 PASSED = tuple(gate(name, "passed") for name in ("schema", "lint", "unit"))
 
 
+def test_the_seconds_of_a_step_are_those_of_its_gates_too() -> None:
+    checked = ENDED.model_copy(update={"checks_s": 30.0})
+    assert "finished in 34.2 s" in (line(*BEGIN, STARTED, checked) or "")
+
+
 def test_a_finished_step_says_who_how_long_which_attempt_tokens_money_and_gates() -> None:
     assert line(*BEGIN, STARTED, *PASSED, ENDED) == (
         "S1 Ann finished in 4.2 s: attempt 2, 812 tokens, $0.0021, 3 gates passed"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import time
 from collections.abc import Callable, Generator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 from prefect.events.worker import EventsWorker
 from prefect.settings import (
     PREFECT_API_URL,
@@ -118,23 +118,23 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = _START_S
 
 def kill_tree(pid: int) -> None:
     """Kill a process and all that it started, at once, as the end of a machine does."""
-    family = [pid]
-    for member in family:
-        with suppress(OSError):
-            # It can start no other one from now on.
-            os.kill(member, signal.SIGSTOP)
-        family += _children(member)
-    for member in family:
-        with suppress(OSError):
-            os.kill(member, signal.SIGKILL)
+    stopped: set[psutil.Process] = set()
+    # Until it is stopped it may start another one.
+    while new := _family(pid) - stopped:
+        for member in new:
+            with suppress(psutil.Error):
+                member.suspend()
+        stopped |= new
+    for member in stopped:
+        with suppress(psutil.Error):
+            member.kill()
 
 
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found += map(int, tasks.read_text().split())
-    return found
+def _family(pid: int) -> set[psutil.Process]:
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return {process, *process.children(recursive=True)}
+    return set()
 
 
 def _send_events() -> None:

@@ -15,7 +15,8 @@ __all__ = ["UIS", "Ui", "in_browser"]
 
 UIS = ("older", "newer")
 _WAIT_MS = 60_000
-_PRESSES = 4
+_PRESSES = 6
+_BETWEEN_PRESSES_MS = 2_000
 
 
 def _if_soon() -> suppress:
@@ -128,8 +129,13 @@ class Ui:
             button.click()
         assert made.value.ok, made.value.text()
 
-    def submit_run(self) -> dict[str, Any]:
-        """Press the form's button, again where page or server was too busy; return the flow run."""
+    def submit_run(self, **fields: str) -> dict[str, Any]:
+        """Press the form's button, again where page or server was too busy; return the flow run.
+
+        Args:
+            fields: What is to be in fields, by their titles. A page that is late may take back
+                what was written.
+        """
         answers: list[Any] = []
 
         def note(answer: Any) -> None:
@@ -141,12 +147,17 @@ class Ui:
                 _if_soon(),
                 self.page.expect_response("**/create_flow_run", timeout=_WAIT_MS / 2),
             ):
+                for title, text in fields.items():
+                    self.write(title, text)
                 self._submit()
             # An answer may come after its time, and the page is another one then.
             made = [each for each in answers if each.url.endswith("/create_flow_run")]
             if made and made[-1].ok:
                 return dict(made[-1].json())
-        raise AssertionError(f"no flow run was created in {_PRESSES} presses of the button")
+            self.page.wait_for_timeout(_BETWEEN_PRESSES_MS)
+        statuses = [(each.status, each.url) for each in answers]
+        shown = self.page.inner_text("body")
+        raise AssertionError(f"{_PRESSES} presses made no flow run: {statuses}\n{shown}")
 
     def submit_in_vain(self, why: str) -> None:
         """Press the form's button until the page says why it can't be."""

@@ -69,10 +69,17 @@ def failed(number: int, start: float, end: float, then: Any = "RETRY", **fields:
         GateResult(
             gate="schema",
             status="failed",
+            started_at=1000.0 + end,
             duration_s=0.3,
             diagnostics=(Diagnostic(message="'price' is a required property", line=3),),
         ),
-        GateResult(gate="length", status="passed", duration_s=0.1, required=False),
+        GateResult(
+            gate="length",
+            status="passed",
+            started_at=1000.0 + end + 0.3,
+            duration_s=0.1,
+            required=False,
+        ),
     )
     decision = Decision(
         action=then,

@@ -225,8 +225,7 @@ def test_the_form_of_a_procedure_has_its_parameters_and_says_which_is_missing(wh
         shown = ui.page.inner_text("body")
         assert shown.index("Pour it") < shown.index("How much") < shown.index("vessel (Optional)")
         ui.submit_in_vain("'volume' is a required property")
-        ui.write("volume", "12")
-        run = ui.submit_run()
+        run = ui.submit_run(volume="12")
     values = {"volume": 12, "vessel": "cup"}
     assert run["parameters"]["plan"] == {"procedure": "pour@1", "parameters": values}
     assert run["parameters"]["objective"] == "Pour it"

@@ -31,7 +31,7 @@ def test_an_attempt_waits_works_and_is_checked() -> None:
     assert [(span.kind, span.start_s, span.end_s) for span in turn.spans] == [
         ("wait", 0.0, 1.0),
         ("fail", 1.0, 4.0),
-        ("gates", 4.0, 4.4),
+        ("gates", 4.0, pytest.approx(4.4)),
     ]
 
 
