@@ -106,8 +106,9 @@ def _check_plan(
         raise ValueError(f"agent {twice!r} is created twice")
     if scope.rules.toolsets is not None:
         _check_toolsets(agents, scope.rules.toolsets)
-        _check_patches(steps, scope.prefix, scope.rules.toolsets)
     scope = replace(scope, agents={**scope.agents, **{agent.name: agent for agent in agents}})
+    if scope.rules.toolsets is not None:
+        _check_workspace(steps, scope, scope.rules.toolsets)
     ids = {step.id for step in steps}
     earlier: dict[str, Step] = {}
     assigned: dict[tuple[str, ...], str] = {}
@@ -367,23 +368,30 @@ def _check_gates(step: Step, name: str, known: frozenset[str] | None) -> None:
             raise ValueError(f"step {name} names an unknown gate {gate!r}; there are {names}")
 
 
-def _check_patches(steps: Iterable[Step], prefix: str, known: frozenset[str]) -> None:
+def _check_workspace(steps: Iterable[Step], scope: _Scope, known: frozenset[str]) -> None:
     for step in steps:
         if step.output.kind == "patch" and WORKSPACE not in known:
             raise ValueError(
-                f"step {prefix}{step.id} makes a patch, and there is no workspace to change: "
+                f"step {scope.prefix}{step.id} makes a patch, and there is no workspace to change: "
                 "give --workspace FOLDER"
             )
-        if step.pool and _makes_patch(step):
+        if step.pool and _uses_workspace(step, scope.agents):
             raise ValueError(
-                f"step {prefix}{step.id} is done on a work pool, and patches are made where the "
-                "run is: leave its pool out"
+                f"step {scope.prefix}{step.id} is done on a work pool, and the workspace is where "
+                "the run is: leave its pool out"
             )
 
 
-def _makes_patch(step: Step) -> bool:
-    inner = step.plan.steps if step.plan else ()
-    return step.output.kind == "patch" or any(map(_makes_patch, inner))
+def _uses_workspace(step: Step, agents: Mapping[str, Agent]) -> bool:
+    """Say whether a step, or one inside it, makes a patch or has an agent that reads the files."""
+    if step.output.kind == "patch":
+        return True
+    if step.agent in agents and WORKSPACE in agents[step.agent].tools:
+        return True
+    if step.plan is None:
+        return False
+    within = {**agents, **{agent.name: agent for agent in step.plan.agents}}
+    return any(_uses_workspace(inner, within) for inner in step.plan.steps)
 
 
 def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:

@@ -66,6 +66,17 @@ def test_a_busy_provider_and_a_retrys_delay_are_waited_for() -> None:
     assert makespan(broken) == pytest.approx(broken.metrics.makespan_s, abs=1e-6)
 
 
+def test_gates_are_a_part_of_the_makespan_and_of_a_steps_work() -> None:
+    plan = plan_of({"id": "S1", "output": {"kind": "python"}})
+    with scripted(Script(lambda _: "```python\nPRIMES = (2, 3, 5)\n```")):
+        result = run(plan, memory=False)
+    (step,) = result.steps
+    checked_s = time_of(result).seconds["gate"]
+    assert step.work_s == pytest.approx(step.attempts[0].duration_s + checked_s, abs=1e-6)
+    assert result.metrics.critical_path_s == step.work_s
+    assert makespan(result) == pytest.approx(result.metrics.makespan_s, abs=1e-6)
+
+
 def test_steps_that_have_to_come_after_others_wait_for_a_slot() -> None:
     plan = plan_of({"id": "S1"}, {"id": "S2"}, {"id": "S3"})
     with scripted(Script()):

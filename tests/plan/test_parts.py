@@ -8,6 +8,8 @@ from prefect_swarm.errors import PlanError
 from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.digests import step_digests
 from prefect_swarm.plan.parts import part_of_plan
+from prefect_swarm.plan.rules import PlanRules
+from prefect_swarm.plan.task_ir import parse_plan
 
 INNER = [
     {"id": "S1", "agent": "Reader", "prompt": "inner one"},
@@ -61,6 +63,29 @@ def test_a_pool_is_for_a_step_with_members_that_stands_in_no_other_one() -> None
     inner = {**INNER[0], "for_each": {"items": ["a", "b"]}, "prompt": "{item}", "pool": "gpu"}
     with pytest.raises(PlanError, match=r"S1\.S1 has the pool 'gpu' and is inside another step"):
         plan_of({"id": "S1", **PLAN, "plan": {"steps": [inner]}})
+
+
+def fixer(name: str) -> dict[str, Any]:
+    return {"name": name, "system_prompt": "You mend.", "tools": ["workspace"]}
+
+
+MEND = {"id": "S1", "prompt": "mend it"}
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        {**MEND, "agent": "Reader", "output": {"kind": "patch"}},
+        {**MEND, "agent": "Fixer"},
+        {"id": "S1", "plan": {"agents": [fixer("Inner")], "steps": [{**MEND, "agent": "Inner"}]}},
+    ],
+)
+def test_what_works_on_the_workspace_is_not_done_on_a_pool(inner: dict[str, Any]) -> None:
+    agents = [{"name": "Reader", "system_prompt": "You read."}, fixer("Fixer")]
+    step = {"id": "S1", "plan": {"steps": [inner]}, "pool": "gpu"}
+    rules = PlanRules(toolsets=frozenset({"workspace"}))
+    with pytest.raises(PlanError, match="S1 is done on a work pool, and the workspace is where"):
+        parse_plan({"objective": "Mend", "agents": agents, "steps": [step]}, rules)
 
 
 def test_a_step_on_a_pool_waits_for_the_end_of_the_one_that_it_follows() -> None:
