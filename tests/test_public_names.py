@@ -26,3 +26,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_importing_the_package_does_not_import_prefect() -> None:
     code = "import sys, prefect_swarm; sys.exit('prefect' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_run_imports_no_library_that_only_some_runs_need() -> None:
+    code = "import sys, prefect_swarm.flows.swarm; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    some = {"fastmcp", "mcp", "openai", "sqlalchemy", "llama_cpp", "faiss", "kuzu", "distributed"}
+    assert some & set(done.stdout.split()) == set()

@@ -34,7 +34,7 @@ MADE_IN_A_CALL = {
     "quoting": "a mark, which is small letters alone",
     "tasks.planner.program_forms": "the name of an item, escaped",
     "store.filed_run": "a number, and up to nine digits",
-    "toolsets.mcp.session": "only compiled, to say whether it is one",
+    "toolsets.mcp.listing": "only compiled, to say whether it is one",
     "workspace.names": "a name of a pattern, as fnmatch writes it; tried in its own tests",
 }
 """Modules with an expression that only a call knows, and what it is."""

@@ -161,7 +161,7 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
     "toolsets.mcp.address.challenge": lambda text: of(
         "toolsets.mcp.address.refusal_text", {"www-authenticate": text}, "", "none"
     )(401),
-    "toolsets.mcp.session": of("toolsets.mcp.session._is_pattern"),
+    "toolsets.mcp.listing": of("toolsets.mcp.listing._is_pattern"),
     "toolsets.mcp.process": in_bytes("toolsets.mcp.process.with_whole_characters"),
     "toolsets.mcp.session.data": lambda text: of("toolsets.mcp.session._plain_base64")(
         f"data:{text}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 from typing import Any, cast
@@ -11,7 +12,6 @@ from uuid import UUID
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import ObjectNotFound
-from prefect.utilities.schema_tools.hydration import HydrationContext, hydrate
 
 from ...errors import ServerError
 from ..options import SwarmOptions, checked_options
@@ -21,6 +21,8 @@ from .form_service import SERVER_ERRORS
 __all__ = ["settle_options"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
+_TEMPLATE = "__prefect_kind"
+"""What stands in parameters that Prefect fills in, such as those from a template."""
 
 
 async def settle_options(flow_run: FlowRun, options: SwarmOptions) -> SwarmOptions:
@@ -67,7 +69,13 @@ async def _deployed_options(deployment_id: UUID) -> object:
         return None
     except SERVER_ERRORS as error:
         raise _unsettled(error) from error
-    return hydrate(deployment.parameters, HydrationContext()).get("options")
+    deployed = {"options": deployment.parameters.get("options")}
+    if _TEMPLATE not in json.dumps(deployed):
+        return deployed["options"]
+    # Its import brings the database library of Prefect's server.
+    from prefect.utilities.schema_tools.hydration import HydrationContext, hydrate
+
+    return hydrate(deployed, HydrationContext()).get("options")
 
 
 def _unsettled(error: Exception) -> ServerError:

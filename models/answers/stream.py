@@ -6,9 +6,8 @@ import json
 from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from openai import AsyncStream
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import ModelResponse, ModelResponseStreamEvent
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
@@ -20,6 +19,10 @@ from .provider_errors import error_in, error_in_piece
 from .reasoning import take_reasoning
 from .shapes import read_arguments
 from .usage import make_whole
+
+if TYPE_CHECKING:
+    # Its import takes a second, and not every model is asked by it.
+    from openai import AsyncStream
 
 __all__ = [
     "MOST_CALLS",

@@ -34,11 +34,11 @@ QUICK = {
     "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "1",
     "PREFECT_SERVER_SERVICES_REPOSSESSOR_LOOP_SECONDS": "1",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs,orphans",
-    "PREFECT_SERVER_SERVICES_DB_VACUUM_LOOP_SECONDS": "1",
-    "PREFECT_SERVER_SERVICES_DB_VACUUM_ORPHAN_CLEANUP_LOOP_SECONDS": "1",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_LOOP_SECONDS": "10",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ORPHAN_CLEANUP_LOOP_SECONDS": "10",
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL": "0.2",
 }
-"""All services that a server has, each as often as it can."""
+"""All services that a server has, often; what looks through the whole database is not awaited."""
 _PREFECT = Path(__file__).with_name("prefect_script.py")
 _START_S = 600.0
 _DRAIN_S = 30.0

@@ -30,8 +30,8 @@ _IMPORTED = (
     "prefect_swarm.cli.app",
     "prefect_swarm.flows.batch",
     "prefect_swarm.flows.resume",
-    "prefect_swarm.flows.resume",
     "prefect_swarm.flows.swarm",
+    "prefect_swarm.toolsets.mcp.connection",
     "pydantic_ai.models.function",
     "pydantic_ai.models.openai",
 )

@@ -24,8 +24,9 @@ from ...text import one_line
 from ..elicitation import NoBackChannelError, Replies
 from .configuration import McpEndpoint, StdioServer
 from .elicitation import CallsInProgress
+from .listing import ToolList, described
 from .process import ProcessTransport
-from .session import ForgivingSession, ToolList, described
+from .session import ForgivingSession
 
 if TYPE_CHECKING:
     from .address import Refusals

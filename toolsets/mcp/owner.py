@@ -18,7 +18,7 @@ from ...errors import ToolsetError
 from ...host.network import CA_FIX, certificate_problem
 from ..elicitation import ElicitedError, NoBackChannelError, Replies
 from .configuration import McpEndpoint, StdioServer
-from .session import ToolList
+from .listing import ToolList
 
 if TYPE_CHECKING:
     from .connection import Connection

@@ -22,8 +22,8 @@ from ..catalogue import Toolset, ToolsetUse
 from ..elicitation import current_replies
 from ..names import ToolLimits
 from .configuration import McpEndpoint, read_servers, server_of
+from .listing import ToolList
 from .owner import ServerOwner, owned
-from .session import ToolList
 from .written import folder_variables, slugs
 
 __all__ = ["McpSource", "McpToolset", "servers_named"]

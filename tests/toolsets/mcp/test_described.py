@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcp.types import Tool, ToolAnnotations
 from prefect_swarm.toolsets.catalogue import is_acting, is_idempotent
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, OwnMarks, StdioServer
-from prefect_swarm.toolsets.mcp.session import described, distinct_names
+from prefect_swarm.toolsets.mcp.listing import described, distinct_names
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -14,8 +14,9 @@ from growth import growth
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.plan.output import schema_problem
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, read_servers
+from prefect_swarm.toolsets.mcp.listing import ToolList
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
-from prefect_swarm.toolsets.mcp.session import ToolList, readable_result
+from prefect_swarm.toolsets.mcp.session import readable_result
 from pydantic_ai.exceptions import ToolFailed
 
 

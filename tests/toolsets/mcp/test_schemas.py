@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prefect_swarm.toolsets.mcp.session import SchemaError, usable_schema
+from prefect_swarm.toolsets.mcp.listing import SchemaError, usable_schema
 
 TEXT = {"type": "string"}
 
