@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -83,7 +84,11 @@ def test_a_run_sends_its_first_heartbeat_at_once() -> None:
     assert SwarmSettings().heartbeat_s == 30
     with override_models(worker=FunctionModel(_answer)):
         result = run(PLAN)
-    assert len(heartbeats(result.flow_run_id, 1)) == 1
+    sent = [datetime.fromisoformat(each["occurred"]) for each in heartbeats(result.flow_run_id, 1)]
+    states = asyncio.run(flow_run_states(result.flow_run_id))
+    began = next(state.timestamp for state in states if state.name == "Running")
+    # On a busy server the run may last for another one.
+    assert min(sent) - began < timedelta(seconds=30)
 
 
 def test_a_run_that_counts_as_crashed_while_it_works_is_running_again(
