@@ -184,7 +184,9 @@ class Story:
         if is_counted:
             self.moments += ended.moments
         if ended.code == KILLED:
-            self.kills.append(ended.moments[-1])
+            # Where another process kills it, it may come to a further moment before it is dead.
+            meant = kill_at if kill_at in ended.moments else ended.moments[-1]
+            self.kills.append(str(meant))
         assert ended.code in self.ends, f"{order}: {ended.code}, after {self.killed_at}"
         if ended.code != KILLED and name is not None:
             self.given[name] = order["verdict"]
