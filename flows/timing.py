@@ -14,6 +14,7 @@ from opentelemetry.trace import Link, Span, SpanContext, TraceFlags
 from ..data_types import Frozen
 from ..errors import RunDamagedError
 from ..metrics.clock import RunTime, Stretch, TimeKind, clock_of_run, run_time, seconds_by_kind
+from ..metrics.critical_path import span_of
 from ..metrics.time_breakdown import TIMELINE_EVENTS, around_steps, explain, turns_of
 from ..models.names import model_names, without_place
 from ..plan.schedule_events import AttemptFinished, Launch
@@ -156,9 +157,7 @@ def time_of_run(
 
 def stopped_among(steps: Sequence[StepState], spent: RunTime) -> float:
     """Return the seconds of the makespan in which nothing ran."""
-    ran = [step for step in steps if step.attempts]
-    since = min((step.attempts[0].started_at for step in ran), default=0.0)
-    until = max((step.attempts[-1].checked_at for step in ran), default=0.0)
+    since, until = span_of(steps)
     return seconds_by_kind(spent.stretches, since, until).get("stopped", 0.0)
 
 

@@ -87,11 +87,9 @@ class GateResult(Finding):
         )
 
     @property
-    def worked(self) -> tuple[float, float] | None:
-        """From when until when it worked; None if it was known before, or isn't said."""
-        if self.cached or not self.started_at:
-            return None
-        return self.started_at, self.started_at + max(0.0, self.duration_s)
+    def worked_s(self) -> float:
+        """Seconds from `started_at`; 0 if it was known before, or its start isn't said."""
+        return 0.0 if self.cached or not self.started_at else self.duration_s
 
     @property
     def stops(self) -> bool:

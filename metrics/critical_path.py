@@ -24,6 +24,7 @@ __all__ = [
     "measure",
     "seconds_of",
     "slacks",
+    "span_of",
 ]
 
 
@@ -144,9 +145,8 @@ def measure(
     path_s = max(_longest_paths(seconds, upstream)[0].values(), default=0.0)
     path = critical_path(seconds, upstream)
     longest_calls = max(_longest_paths(calls, upstream)[0].values(), default=0.0)
-    first = min((step.attempts[0].started_at for step in ran), default=0.0)
-    until = max((step.attempts[-1].checked_at for step in ran), default=0.0)
-    makespan_s = max(0.0, until - first - stopped_s)
+    since, until = span_of(ran)
+    makespan_s = max(0.0, until - since - stopped_s)
     return Metrics(
         critical_steps=orchestrator_calls + int(longest_calls),
         makespan_s=makespan_s,
@@ -158,6 +158,13 @@ def measure(
         critical_wait_s=sum(step.wait_s for step in ran if step.id in path),
         total_s=total_s,
     )
+
+
+def span_of(steps: Iterable[StepState]) -> tuple[float, float]:
+    """Return when the first step started, and when the last one and its gates ended; else zeros."""
+    tries = [attempt for step in steps for attempt in step.attempts]
+    since = min((attempt.started_at for attempt in tries), default=0.0)
+    return since, max((attempt.checked_at for attempt in tries), default=0.0)
 
 
 def seconds_of(steps: Iterable[StepState]) -> dict[str, float]:

@@ -484,5 +484,5 @@ def _stretches(step: str, attempt: Attempt) -> Iterator[Stretch]:
         if call.started_at and call.outcome != "stored":
             yield stretch("tool", call.started_at, call.seconds)
     for gate in attempt.gates:
-        if worked := gate.worked:
-            yield stretch("gate", worked[0], worked[1] - worked[0])
+        if gate.worked_s:
+            yield stretch("gate", gate.started_at, gate.worked_s)

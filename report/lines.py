@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..gates import format_diagnostics
 from ..metrics.clock import RunTime, Stretch, TimeKind, seconds_by_kind
-from ..metrics.critical_path import FIGURES, KIND_WORDS, TIME_KINDS, Metrics
+from ..metrics.critical_path import FIGURES, KIND_WORDS, TIME_KINDS, Metrics, span_of
 from ..metrics.parl import ParlFigures
 from ..plan.compile import StepRecall
 from ..store.attempt import Attempt, Decision, ToolCall
@@ -486,15 +486,13 @@ def path_table(time: RunTime) -> Table:
 
 def _parts(time: RunTime, steps: Sequence[StepState]) -> list[Figure]:
     """Return the total, and what of it was before, in and after the steps."""
-    tries = [attempt for step in steps for attempt in step.attempts]
     whole = [Figure("total", duration(time.total_s), FIGURES["total"])]
     if time.queued_s >= _LEAST_QUEUED_S:
         name = "in Prefect's queue"
         whole.append(Figure(name, duration(time.queued_s), FIGURES[name]))
-    if not tries:
+    if not any(step.attempts for step in steps):
         return whole
-    first = min(attempt.started_at for attempt in tries)
-    last = max(attempt.checked_at for attempt in tries)
+    first, last = span_of(steps)
     within = seconds_by_kind(time.stretches, first, last)
     return [
         *whole,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..metrics.critical_path import span_of
 from ..plan.output import is_patch
 from ..store.attempt import Attempt
 from ..store.losses import missing_words, repeat_command
@@ -430,7 +431,7 @@ def _tokens(attempt: Attempt) -> int:
 
 def _timeline_in_words(ran: Sequence[StepView], origin: float) -> str:
     tries = sum(len(step.state.attempts) for step in ran)
-    last = max(attempt.checked_at for step in ran for attempt in step.state.attempts)
+    _, last = span_of(step.state for step in ran)
     return (
         f"{plural(tries, 'attempt')} at {plural(len(ran), 'step')} within "
         f"{last - origin:.1f} s; the table says when each step began."

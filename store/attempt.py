@@ -240,22 +240,24 @@ class Attempt(Frozen):
         return max([self.ended_at, *(until for _, until in self._checks)])
 
     @property
-    def work_s(self) -> float:
-        """Seconds of work: `duration_s`, and those after its end that gates and reviewers took.
-
-        What works at the same time counts once.
-        """
-        seconds, reached = self.duration_s, self.ended_at
+    def checks_s(self) -> float:
+        """Seconds after its end that gates and reviewers took; side by side they count once."""
+        seconds, reached = 0.0, self.ended_at
         for since, until in sorted(self._checks):
             seconds += max(0.0, until - max(since, reached))
             reached = max(reached, until)
         return seconds
 
     @property
+    def work_s(self) -> float:
+        """Seconds of work, its gates and reviewers included."""
+        return self.duration_s + self.checks_s
+
+    @property
     def _checks(self) -> list[tuple[float, float]]:
         """When gates worked, and models that wrote other samples or reviewed this one."""
         return [
-            *(each for gate in self.gates if (each := gate.worked)),
+            *((g.started_at, g.started_at + g.worked_s) for g in self.gates if g.worked_s),
             *((each.started_at, each.ended_at) for each in self.stretches if each.kind in _WORK),
         ]
 
